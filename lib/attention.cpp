@@ -1,0 +1,109 @@
+// The public calls: a plan, the units of work of this part, and one kernel call per tile of queries.
+#include "kernel.hpp"
+#include "plan.hpp"
+#include "workspace.hpp"
+
+namespace fovea {
+namespace {
+
+// All work is cut into units that depend on nothing but the call: kv head slowest, then the span (only where rows are split), then
+// unit_rows rows. A part takes a contiguous run of about the same number of visited keys.
+struct unit {
+  int32_t kv_head, span;
+  int64_t row;
+};
+
+int32_t unit_row_count(const plan& p, int64_t row) { return static_cast<int32_t>(smaller(unit_rows, p.rows - row)); }
+
+// What a unit costs, in panels of keys that its last row sees: enough to balance parts.
+int64_t cost_of(const plan& p, const unit& u) {
+  const seen s = seen_by(p.see, (u.row + unit_row_count(p, u.row) - 1) / p.group);
+  const int64_t begin = u.span < 0 ? 0 : (p.first_span + u.span) * static_cast<int64_t>(span_keys);
+  const int64_t end = u.span < 0 ? p.see.end : begin + span_keys;
+  const auto between = [&](int64_t from, int64_t to) { return clamp(to, begin, end) - clamp(from, begin, end); };
+  return 1 + (between(p.see.first_key, s.head) + between(s.from, s.to)) / 16;
+}
+
+template <class Visit>
+void each_unit(const plan& p, Visit visit) {
+  const int32_t spans = p.partials ? p.spans : 1;
+  for (int32_t g = 0; g < p.kv_heads; ++g)
+    for (int32_t span = 0; span < spans; ++span)
+      for (int64_t row = 0; row < p.rows; row += unit_rows) visit(unit{g, p.partials ? span : -1, row});
+}
+
+// Calls visit for the units of this part: unit u belongs to part cost before u / share.
+template <class Visit>
+void each_own_unit(const plan& p, Visit visit) {
+  if (p.parts == 1) return each_unit(p, visit);
+  int64_t total = 0, before = 0;
+  each_unit(p, [&](const unit& u) { total += cost_of(p, u); });
+  const int64_t share = total / p.parts + 1;
+  each_unit(p, [&](const unit& u) {
+    if (before / share == p.part) visit(u);
+    before += cost_of(p, u);
+  });
+}
+
+void attend_units(const plan& p, const workspace& w) {
+  const int64_t first_panel = p.see.first_key / 16, panels = (p.see.end + 15) / 16 - first_panel;
+  key_panels keys{w.panel_room >= panels, first_panel, first_panel};
+  int32_t kv_head = -1;
+  each_own_unit(p, [&](const unit& u) {
+    if (u.kv_head != kv_head) keys.packed = first_panel;
+    kv_head = u.kv_head;
+    const int32_t rows = unit_row_count(p, u.row);
+    for (int32_t r = 0; r < rows; r += w.rows) p.isa->attend({&p, &w, &keys, u.kv_head, u.row + r, static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
+  });
+}
+
+}  // namespace
+}  // namespace fovea
+
+int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_size) {
+  using namespace fovea;
+  plan p;
+  if (const int32_t s = make_plan(call, p)) return s;
+  if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
+  byte_range bytes;
+  if (!range_of(scratch, scratch_size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
+  if (meets_input(p.bytes, bytes) || meet(bytes, p.bytes.out) || meet(bytes, p.bytes.partials)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
+  workspace w;
+  if (!make_workspace(p, scratch, scratch_size, w)) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
+  attend_units(p, w);
+  return FOVEA_OK;
+}
+
+int32_t fovea_merge(const fovea_attention* call) {
+  using namespace fovea;
+  plan p;
+  if (const int32_t s = make_plan(call, p)) return s;
+  if (!p.partials) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
+  p.isa->merge(p);
+  return FOVEA_OK;
+}
+
+int32_t fovea_check(const fovea_attention* call) {
+  fovea::plan p;
+  return fovea::make_plan(call, p);
+}
+
+size_t fovea_scratch_least(const fovea_attention* call) {
+  fovea::plan p;
+  return fovea::make_plan(call, p) ? 0 : fovea::least_scratch(p);
+}
+
+size_t fovea_scratch_best(const fovea_attention* call) {
+  fovea::plan p;
+  return fovea::make_plan(call, p) ? 0 : fovea::best_scratch(p);
+}
+
+size_t fovea_partials_size(const fovea_attention* call) {
+  if (!call) return 0;
+  fovea_attention a = *call;
+  a.partials = nullptr;
+  a.partials_size = 0;
+  fovea::plan p;
+  size_t bytes;
+  return fovea::make_plan(&a, p) || !fovea::partials_bytes(p, bytes) ? 0 : bytes;
+}

@@ -1,0 +1,53 @@
+// From ISA to kernel: what this build holds and this CPU can run.
+#include "isa/table.hpp"
+#include "kernel.hpp"
+#if defined(__x86_64__) || defined(__i386__)
+#include "../platforms/x86/cpu.hpp"
+#elif defined(__linux__) && defined(__arm__)
+#include "../platforms/linux-arm/cpu.hpp"
+#else
+namespace fovea {
+static bool cpu_runs(int32_t) { return true; }  // what was compiled is what the core has
+}  // namespace fovea
+#endif
+
+namespace fovea {
+namespace {
+
+const kernel* const kernels[] = {  // the best last
+#if FOVEA_WITH_SCALAR
+    &scalar_kernel,
+#endif
+#if FOVEA_WITH_SSE41
+    &sse41_kernel,
+#endif
+#if FOVEA_WITH_AVX2
+    &avx2_kernel,
+#endif
+#if FOVEA_WITH_AVX512
+    &avx512_kernel,
+#endif
+#if FOVEA_WITH_NEON
+    &neon_kernel,
+#endif
+#if FOVEA_WITH_NEON64
+    &neon64_kernel,
+#endif
+};
+
+}  // namespace
+
+const kernel* find_kernel(int32_t isa) {
+  for (int i = static_cast<int>(sizeof kernels / sizeof *kernels) - 1; i >= 0; --i)
+    if ((isa == FOVEA_ISA_BEST || kernels[i]->isa == isa) && cpu_runs(kernels[i]->isa)) return kernels[i];
+  return nullptr;
+}
+
+}  // namespace fovea
+
+int32_t fovea_isa() {
+  const fovea::kernel* k = fovea::find_kernel(FOVEA_ISA_BEST);
+  return k ? k->isa : FOVEA_ISA_BEST;
+}
+
+int32_t fovea_has_isa(int32_t isa) { return fovea::find_kernel(isa) != nullptr; }

@@ -1,0 +1,14 @@
+// AVX2 with fma: sixteen registers, a tile of 6 x 16 takes twelve of them.
+#include "isa/table.hpp"
+#include "kernel/attend.hpp"
+#include "kernel/xsimd_isa.hpp"
+
+namespace fovea {
+namespace {
+struct avx2 : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
+  using shapes = shape_list<shape<6, 1>, shape<4, 1>, shape<2, 2>, shape<1, 4>>;
+  static constexpr int rows = 24;
+};
+}  // namespace
+const kernel avx2_kernel = kernel_of<avx2>(FOVEA_AVX2);
+}  // namespace fovea

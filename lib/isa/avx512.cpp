@@ -1,0 +1,14 @@
+// AVX-512: 32 registers, a tile of 12 x 32 takes 24 of them.
+#include "isa/table.hpp"
+#include "kernel/attend.hpp"
+#include "kernel/xsimd_isa.hpp"
+
+namespace fovea {
+namespace {
+struct avx512 : xsimd_isa<xsimd::avx512dq> {
+  using shapes = shape_list<shape<12, 2>, shape<8, 2>, shape<4, 4>, shape<2, 4>, shape<1, 4>>;
+  static constexpr int rows = 48;
+};
+}  // namespace
+const kernel avx512_kernel = kernel_of<avx512>(FOVEA_AVX512);
+}  // namespace fovea

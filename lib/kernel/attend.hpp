@@ -1,0 +1,223 @@
+// A tile of queries goes over all keys it sees: spans, blocks, and in each block the three phases.
+#pragma once
+#include "kernel.hpp"
+#include "kernel/merge.hpp"
+#include "kernel/pack.hpp"
+#include "kernel/scores.hpp"
+#include "kernel/softmax.hpp"
+#include "kernel/values.hpp"
+
+namespace fovea {
+
+template <class Isa>
+class tile_of_queries {
+ public:
+  explicit tile_of_queries(const tile_job& job) : job_(job), p_(*job.p), w_(*job.w) {}
+
+  void attend() {
+    find_rows();
+    find_keys();
+    pack_queries();
+    const int32_t one_past = first_span() + 1;
+    const bool alone = last_ <= span_keys * static_cast<int64_t>(one_past);
+    if (job_.span >= 0) {
+      attend_span(p_.first_span + job_.span, false);
+      leave_partials();
+    } else if (alone) {
+      attend_span(first_span(), true);
+    } else {
+      attend_spans();
+    }
+  }
+
+ private:
+  const tile_job& job_;
+  const plan& p_;
+  const workspace& w_;
+  visit z_{};
+  int group_rows_ = 0;                   // rows, rounded up to whole groups
+  int64_t head_ = 0, from_ = 0, last_ = 0;  // keys that some row sees: first_key .. head-1 and from .. last-1
+  int64_t final_ = 0;                       // the last of them
+
+  int32_t first_span() const {
+    const int64_t first = head_ > p_.see.first_key ? p_.see.first_key : from_;
+    return static_cast<int32_t>(first / span_keys);
+  }
+
+  void find_rows() {
+    by_groups<Isa>(job_.rows, [&](auto, int, int end) { group_rows_ = end; });
+    int64_t query = job_.row / p_.group;
+    int head = static_cast<int>(job_.row % p_.group);
+    for (int r = 0; r < job_.rows; ++r) {
+      const ptrdiff_t h = job_.kv_head * static_cast<ptrdiff_t>(p_.group) + head, i = static_cast<ptrdiff_t>(query);
+      w_.q_rows[r] = p_.q.data + h * p_.q.head + i * p_.q.token;
+      w_.out_rows[r] = p_.out.data + h * p_.out.head + i * p_.out.token;
+      const seen s = seen_by(p_.see, query);
+      w_.head[r] = s.head, w_.from[r] = s.from, w_.to[r] = s.to;
+      if (++head == p_.group) head = 0, ++query;
+    }
+  }
+
+  void find_keys() {
+    const int last = job_.rows - 1;
+    for (int r = job_.rows; r < group_rows_; ++r) w_.head[r] = w_.head[last], w_.from[r] = w_.from[last], w_.to[r] = w_.to[last];
+    head_ = w_.head[last], from_ = w_.from[0], last_ = w_.to[last];
+    final_ = (last_ > from_ ? last_ : head_) - 1;
+  }
+
+  void pack_queries() {
+    const auto row = [&](int r) { return w_.q_rows[r < job_.rows ? r : job_.rows - 1]; };
+    const scaled<Isa> by{p_.scale};
+    if (w_.q_lead == 1) {
+      for (int c = 0; c < p_.dim; ++c) w_.q[c] = by(row(0)[c]);
+      return;
+    }
+    for (int r = 0; r < group_rows_; r += Isa::lanes)
+      pack_lanes<Isa>([&](int l) { return row(r + l); }, p_.dim, by, w_.q + r, w_.q_lead);
+  }
+
+  void attend_spans() {
+    const int width = up16(p_.v_dim);
+    clear(w_.total_top, w_.total_sum, w_.total_o, width);
+    for (int32_t span = first_span(); span * static_cast<int64_t>(span_keys) < last_; ++span) {
+      if (!sees(span * static_cast<int64_t>(span_keys), span_keys)) continue;
+      attend_span(span, false);
+      join_span<Isa>(w_, job_.rows, width);
+    }
+    for (int r = 0; r < job_.rows; ++r) {
+      const float inverse = inverse_of(f32x16<Isa>::load(w_.total_sum + r * 16));
+      const float* o = w_.total_o + static_cast<ptrdiff_t>(r) * width;
+      for (int c = 0; c < width; c += 16) write_result(w_.out_rows[r], c, p_.v_dim, f32x16<Isa>::load(o + c), inverse);
+    }
+  }
+
+  // Does any row see one of the keys at .. at + count - 1?
+  bool sees(int64_t at, int count) const {
+    const bool in_head = head_ > p_.see.first_key && at < head_ && at + count > p_.see.first_key;
+    return in_head || (at < last_ && at + count > from_ && last_ > from_);
+  }
+
+  void clear(float* top, float* sum, float* o, int width) const {
+    for (int r = 0; r < job_.rows; ++r) top[r] = lowest;
+    for (int i = 0; i < job_.rows * 16; ++i) sum[i] = 0;
+    for (ptrdiff_t i = 0; i < job_.rows * static_cast<ptrdiff_t>(width); ++i) o[i] = 0;
+  }
+
+  void attend_span(int32_t span, bool direct) {
+    begin_span(direct);
+    const int64_t begin = span * static_cast<int64_t>(span_keys), end = smaller(begin + span_keys, last_);
+    for (int64_t block = begin; block < end; block += block_keys)
+      if (sees(block, block_keys)) visit_block(block);
+    if (!direct && z_.start) clear(w_.top, w_.sum, w_.o, z_.width);
+    if (direct && z_.done < job_.rows) write_zeros();
+  }
+
+  void begin_span(bool direct) {
+    z_.dim = p_.dim, z_.v_dim = p_.v_dim, z_.width = up16(p_.v_dim), z_.rows = job_.rows;
+    z_.q = w_.q, z_.q_lead = w_.q_lead, z_.s = w_.s, z_.o = w_.o, z_.sum = w_.sum;
+    z_.top = w_.top, z_.rescale = w_.rescale, z_.inverse = w_.inverse, z_.out = w_.out_rows;
+    z_.v_stride = p_.v.token;
+    for (int run = 0; run < 2; ++run) {
+      z_.from[run] = w_.runs + 2 * run * w_.rows;
+      z_.to[run] = z_.from[run] + w_.rows;
+    }
+    z_.start = true, z_.direct = direct, z_.done = 0;
+    for (int r = 0; r < up16(job_.rows); ++r) w_.top[r] = lowest;
+  }
+
+  void visit_block(int64_t block) {
+    find_runs(block);
+    const int64_t first = larger(block, p_.see.first_key);
+    z_.v_first = static_cast<int>(first - block);
+    z_.v = p_.v.data + job_.kv_head * p_.v.head + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token;
+    for (int run = z_.first_run; run < 2; ++run) score_run(block, run);
+    raise_tops<Isa>(z_);
+    weigh<Isa>(z_);
+    if (z_.v_dim < 16)
+      value_rows_short<Isa>(z_);
+    else
+      by_groups<Isa>(z_.rows, [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z_, from, to); });
+    z_.start = false;
+  }
+
+  // The runs of the block, and how many rows need no block behind it.
+  void find_runs(int64_t block) {
+    const int64_t first = larger(block, p_.see.first_key), end = smaller(block + block_keys, p_.see.end);
+    const auto within = [&](int64_t key) { return static_cast<int32_t>(clamp(key, first, end) - block); };
+    int32_t* runs = w_.runs;
+    z_.first_run = head_ > first ? 0 : 1;
+    z_.was_done = z_.done;
+    for (int r = 0; r < group_rows_; ++r) {
+      runs[r] = within(p_.see.first_key), runs[w_.rows + r] = within(w_.head[r]);
+      runs[2 * w_.rows + r] = within(w_.from[r]), runs[3 * w_.rows + r] = within(w_.to[r]);
+    }
+    while (z_.done < job_.rows && w_.to[z_.done] <= end) ++z_.done;
+    if (z_.done == job_.rows || block + block_keys > final_) z_.done = group_rows_;
+  }
+
+  void score_run(int64_t block, int run) {
+    const int begin = z_.from[run][0] & -16, end = up16(z_.to[run][z_.rows - 1]);
+    if (z_.from[run][0] >= z_.to[run][z_.rows - 1]) return;
+    for (packed_keys_view k{nullptr, begin, begin}; k.from < end; k.from = k.to) {
+      panels_from(block, k, end);
+      by_groups<Isa>(z_.rows, [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, from, to); });
+    }
+  }
+
+  // Finds or packs the panels of keys k.from .. of the block: as many as there is room for.
+  void panels_from(int64_t block, packed_keys_view& k, int end) const {
+    const int64_t panel = (block + k.from) / 16;
+    const ptrdiff_t panel_floats = 16 * static_cast<ptrdiff_t>(p_.dim);
+    const float* head = p_.k.data + job_.kv_head * p_.k.head;
+    k.to = end;
+    if (p_.packed_keys) {
+      k.at = head + static_cast<ptrdiff_t>(panel - p_.see.first_key / 16) * panel_floats;
+    } else if (job_.keys->all_fit) {
+      const auto at = [&](int64_t i) { return w_.panels + static_cast<ptrdiff_t>(i - job_.keys->first) * panel_floats; };
+      const int64_t past = (block + end) / 16;
+      for (int64_t i = larger(panel, job_.keys->packed); i < past; ++i) pack(head, i, at(i));
+      job_.keys->packed = larger(job_.keys->packed, past);
+      k.at = at(panel);
+    } else {
+      const int count = static_cast<int>(smaller((end - k.from) / 16, w_.panel_room));
+      for (int i = 0; i < count; ++i) pack(head, panel + i, w_.panels + i * panel_floats);
+      k.to = k.from + 16 * count;
+      k.at = w_.panels;
+    }
+  }
+  void pack(const float* head, int64_t panel, float* at) const {
+    pack_panel<Isa>(head, p_.k.token, panel * 16, p_.see.first_key, p_.see.end, p_.dim, at);
+  }
+
+  void write_zeros() const {
+    for (int r = z_.done; r < job_.rows; ++r)
+      for (int c = 0; c < p_.v_dim; ++c) w_.out_rows[r][c] = 0;
+  }
+
+  void leave_partials() const {
+    const int width = up16(p_.v_dim);
+    for (int r = 0; r < job_.rows; ++r) {
+      float* out = slot(p_, job_.kv_head, job_.row + r, job_.span);
+      f32x16<Isa>::load(w_.sum + r * 16).store(out);
+      f32x16<Isa>::all(w_.top[r]).store(out + 16);
+      for (int c = 0; c < width; c += 16) f32x16<Isa>::load(w_.o + static_cast<ptrdiff_t>(r) * width + c).store(out + 32 + c);
+    }
+  }
+};
+
+template <class Isa>
+void attend_tile(const tile_job& job) {
+  tile_of_queries<Isa>(job).attend();
+}
+
+template <class Isa>
+void pack_one_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
+  pack_panel<Isa>(rows, stride, 0, 0, 16, dim, panel);
+}
+
+template <class Isa>
+constexpr kernel kernel_of(int32_t isa) {
+  return {isa, Isa::lanes, Isa::shapes::rows, Isa::rows, attend_tile<Isa>, merge_partials<Isa>, pack_one_panel<Isa>};
+}
+
+}  // namespace fovea

@@ -1,0 +1,109 @@
+// floats<Isa, N>: N lanes of float made of the registers of one ISA. All float kernels are written once over f32x16.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#define FOVEA_INLINE inline __attribute__((always_inline))
+#define FOVEA_LAMBDA_INLINE __attribute__((always_inline))
+
+namespace fovea {
+
+// gcc keeps arrays of registers in memory unless every loop over them is unrolled: hence the pragma at each of these loops.
+template <class Isa, int Lanes>
+struct floats {
+  static_assert(Lanes % Isa::lanes == 0);
+  static constexpr int regs = Lanes / Isa::lanes;
+  typename Isa::reg r[regs];
+
+  static FOVEA_INLINE floats load(const float* p) {
+    return each([&](int i) { return Isa::load(p + i * Isa::lanes); });
+  }
+  static FOVEA_INLINE floats all(float x) {
+    const auto one = Isa::spread(x);
+    return each([&](int) { return one; });
+  }
+  FOVEA_INLINE void store(float* p) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < regs; ++i) Isa::store(p + i * Isa::lanes, r[i]);
+  }
+  template <class F>
+  static FOVEA_INLINE floats each(F f) {
+    floats x;
+#pragma GCC unroll 16
+    for (int i = 0; i < regs; ++i) x.r[i] = f(i);
+    return x;
+  }
+};
+template <class Isa>
+using f32x16 = floats<Isa, 16>;
+
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> fma(const floats<Isa, N>& a, const floats<Isa, N>& b, const floats<Isa, N>& c) {
+  return floats<Isa, N>::each([&](int i) { return Isa::fma(a.r[i], b.r[i], c.r[i]); });
+}
+// a * b + c with one a for all lanes: where the ISA can take it from a lane of a register, it does.
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> fma_by(float a, const floats<Isa, N>& b, const floats<Isa, N>& c) {
+  return floats<Isa, N>::each([&](int i) { return Isa::fma(Isa::spread(a), b.r[i], c.r[i]); });
+}
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> operator*(const floats<Isa, N>& a, const floats<Isa, N>& b) {
+  return floats<Isa, N>::each([&](int i) { return Isa::mul(a.r[i], b.r[i]); });
+}
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> operator+(const floats<Isa, N>& a, const floats<Isa, N>& b) {
+  return floats<Isa, N>::each([&](int i) { return Isa::add(a.r[i], b.r[i]); });
+}
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> operator-(const floats<Isa, N>& a, const floats<Isa, N>& b) {
+  return floats<Isa, N>::each([&](int i) { return Isa::sub(a.r[i], b.r[i]); });
+}
+// The larger one; x where the two are unordered, so that a NaN score stays NaN beside a floor.
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> max(const floats<Isa, N>& x, const floats<Isa, N>& floor) {
+  return floats<Isa, N>::each([&](int i) { return Isa::max(x.r[i], floor.r[i]); });
+}
+
+// Lanes from .. to-1 of a, the others of b.
+template <class Isa>
+FOVEA_INLINE f32x16<Isa> inside(int from, int to, const f32x16<Isa>& a, const f32x16<Isa>& b) {
+  alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const float low = static_cast<float>(from), high = static_cast<float>(to);
+  return f32x16<Isa>::each([&](int i) { return Isa::inside(Isa::load(lane + i * Isa::lanes), low, high, a.r[i], b.r[i]); });
+}
+
+// The sum of sixteen lanes as one fixed tree: i + (i + 8), then + 4, + 2, + 1.
+template <class Isa>
+FOVEA_INLINE float sum_tree(const f32x16<Isa>& x) {
+  alignas(64) float t[16];
+  x.store(t);
+#pragma GCC unroll 16
+  for (int half = 8; half > 0; half /= 2)
+#pragma GCC unroll 16
+    for (int i = 0; i < half; ++i) t[i] = t[i] + t[i + half];
+  return t[0];
+}
+template <class Isa>
+FOVEA_INLINE float largest(f32x16<Isa> x) {
+#pragma GCC unroll 16
+  for (int half = f32x16<Isa>::regs / 2; half > 0; half /= 2)
+#pragma GCC unroll 16
+    for (int i = 0; i < half; ++i) x.r[i] = Isa::max(x.r[i], x.r[i + half]);
+  return Isa::largest(x.r[0]);
+}
+
+// The first n elements of a row that may end before the sixteenth; nothing behind them is touched.
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> load_first(const float* p, int n, floats<Isa, N>) {
+  alignas(64) float t[N] = {};
+  for (int i = 0; i < n; ++i) t[i] = p[i];
+  return floats<Isa, N>::load(t);
+}
+template <class Isa, int N>
+FOVEA_INLINE void store_first(float* p, const floats<Isa, N>& x, int n) {
+  alignas(64) float t[N];
+  x.store(t);
+  for (int i = 0; i < n; ++i) p[i] = t[i];
+}
+
+}  // namespace fovea

@@ -1,0 +1,82 @@
+// Spans come together: two results (reference, sum, output) become one, in ascending order; and the final division.
+#pragma once
+#include "kernel/exp2.hpp"
+#include "kernel/visit.hpp"
+
+namespace fovea {
+
+struct factors {  // what both sides are multiplied by when they meet at the larger reference
+  float top, old, next;
+};
+template <class Isa>
+FOVEA_INLINE factors meet(float old_top, float next_top) {
+  const float top = old_top < next_top ? next_top : old_top;
+  const auto both = exp2_below(inside(0, 1, f32x16<Isa>::all(old_top - top), f32x16<Isa>::all(next_top - top)));
+  alignas(64) float f[16];
+  both.store(f);
+  return {top, f[0], f[1]};
+}
+
+template <class Isa>
+FOVEA_INLINE f32x16<Isa> merged(const f32x16<Isa>& old, const f32x16<Isa>& next, const factors& f) {
+  return fma_by(f.old, old, next * f32x16<Isa>::all(f.next));
+}
+
+template <class Isa>
+FOVEA_INLINE float inverse_of(const f32x16<Isa>& sum) {
+  const float total = sum_tree(sum);
+  return total > 0 ? 1 / total : 0;
+}
+
+template <class Isa>
+FOVEA_INLINE void write_result(float* out, int c, int v_dim, const f32x16<Isa>& o, float inverse) {
+  const auto result = fma_by(inverse, o, f32x16<Isa>::all(0));
+  if (v_dim < 16)
+    store_first(out, result, v_dim);
+  else
+    result.store(out + column_at(c, v_dim));
+}
+
+// The span that a tile has just finished joins the spans before it.
+template <class Isa>
+inline void join_span(const workspace& w, int rows, int width) {
+  using vector = f32x16<Isa>;
+  for (int r = 0; r < rows; ++r) {
+    const factors f = meet<Isa>(w.total_top[r], w.top[r]);
+    float* sum = w.total_sum + r * 16;
+    merged(vector::load(sum), vector::load(w.sum + r * 16), f).store(sum);
+    for (int c = 0; c < width; c += 16) {
+      float* o = w.total_o + static_cast<ptrdiff_t>(r) * width + c;
+      merged(vector::load(o), vector::load(w.o + static_cast<ptrdiff_t>(r) * width + c), f).store(o);
+    }
+    w.total_top[r] = f.top;
+  }
+}
+
+// Joins the partial results of one row, written by any number of parts.
+template <class Isa>
+inline void merge_row(const plan& p, const float* slots, float* out) {
+  using vector = f32x16<Isa>;
+  const ptrdiff_t next = slot_floats(p.v_dim);
+  const auto over_spans = [&](int at) {
+    auto x = vector::all(0);
+    float top = lowest;
+    for (int i = 0; i < p.spans; ++i) {
+      const float* s = slots + i * next;
+      const factors f = meet<Isa>(top, s[16]);
+      x = merged(x, vector::load(s + at), f);
+      top = f.top;
+    }
+    return x;
+  };
+  const float inverse = inverse_of(over_spans(0));
+  for (int c = 0; c < up16(p.v_dim); c += 16) write_result(out, c, p.v_dim, over_spans(32 + c), inverse);
+}
+
+template <class Isa>
+void merge_partials(const plan& p) {
+  for (int32_t g = 0; g < p.kv_heads; ++g)
+    for (int64_t r = 0; r < p.rows; ++r) merge_row<Isa>(p, slot(p, g, r, 0), out_row(p, g, r));
+}
+
+}  // namespace fovea

@@ -1,0 +1,69 @@
+// Transposing copies: rows of q or k become panels, in which lanes are rows.
+#pragma once
+#include <type_traits>
+
+#include "kernel/floats.hpp"
+
+namespace fovea {
+
+FOVEA_INLINE void prefetch(const float* p, int n) {
+  for (int i = 0; i < n; i += 16) __builtin_prefetch(p + i);
+}
+FOVEA_INLINE void prefetch_to_write(const float* p, int n) {
+  for (int i = 0; i < n; i += 16) __builtin_prefetch(p + i, 1);
+}
+
+struct unscaled {
+  template <class T>
+  FOVEA_INLINE T operator()(T x) const {
+    return x;
+  }
+};
+template <class Isa>
+struct scaled {
+  float by;
+  template <class T>
+  FOVEA_INLINE T operator()(T x) const {
+    if constexpr (std::is_same_v<T, float>)
+      return x * by;
+    else
+      return Isa::mul(x, Isa::spread(by));
+  }
+};
+
+// out[c * lead + l] = by(row(l)[c]) for as many rows as a register has lanes; the last square of columns overlaps the one before.
+template <class Isa, class Row, class Scale>
+FOVEA_INLINE void pack_lanes(Row row, int dim, Scale by, float* out, ptrdiff_t lead) {
+  constexpr int lanes = Isa::lanes;
+  const float* at[lanes];
+  for (int l = 0; l < lanes; ++l) at[l] = row(l);
+  if (dim < lanes) {
+    for (int c = 0; c < dim; ++c)
+      for (int l = 0; l < lanes; ++l) out[c * lead + l] = by(at[l][c]);
+    return;
+  }
+  for (int from = 0; from < dim; from += lanes) {
+    const int c = from < dim - lanes ? from : dim - lanes;
+    typename Isa::reg t[lanes];
+#pragma GCC unroll 16
+    for (int l = 0; l < lanes; ++l) t[l] = by(Isa::load(at[l] + c));
+    Isa::transpose(t);
+#pragma GCC unroll 16
+    for (int l = 0; l < lanes; ++l) Isa::store(out + (c + l) * lead, t[l]);
+  }
+}
+
+// One panel: sixteen lanes, lane l is the row of key `first + l`. Lanes outside first_key .. end-1 repeat the nearest row given.
+template <class Isa>
+inline void pack_panel(const float* rows, ptrdiff_t stride, int64_t first, int64_t first_key, int64_t end, int dim, float* panel) {
+  const auto row = [&](int l) {
+    const int64_t key = first + l < first_key ? first_key : first + l < end ? first + l : end - 1;
+    return rows + static_cast<ptrdiff_t>(key - first_key) * stride;
+  };
+  for (int l = 0; l < 16; l += Isa::lanes) {
+    for (int ahead = 0; ahead < Isa::lanes; ++ahead) prefetch(row(l + Isa::lanes + ahead), dim);
+    pack_lanes<Isa>([&](int i) { return row(l + i); }, dim, unscaled{}, panel + l, 16);
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,34 @@
+// The ISA of plain floats: the reference of all others, and the float kernel of Cortex-M. Needs no xsimd.
+#pragma once
+#include <cstring>
+
+#include "kernel/floats.hpp"
+
+namespace fovea {
+
+struct scalar_isa {
+  using reg = float;
+  static constexpr int lanes = 1;
+  static FOVEA_INLINE reg load(const float* p) { return *p; }
+  static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
+  static FOVEA_INLINE reg spread(float x) { return x; }
+  static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return __builtin_fmaf(a, b, c); }
+  static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
+  static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }
+  static FOVEA_INLINE reg sub(reg a, reg b) { return a - b; }
+  static FOVEA_INLINE reg max(reg x, reg floor) { return x < floor ? floor : x; }
+  static FOVEA_INLINE float largest(reg x) { return x; }
+  static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) { return lane >= from && lane < to ? a : b; }
+  // p * 2^n, where n stands in the low bits of the float t
+  static FOVEA_INLINE reg raise(reg p, reg t) {
+    uint32_t bits, exponent;
+    std::memcpy(&bits, &p, sizeof bits);
+    std::memcpy(&exponent, &t, sizeof exponent);
+    bits += exponent << 23;
+    std::memcpy(&p, &bits, sizeof p);
+    return p;
+  }
+  static FOVEA_INLINE void transpose(reg (&)[1]) {}
+};
+
+}  // namespace fovea

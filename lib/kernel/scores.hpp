@@ -1,0 +1,40 @@
+// Scores of a block: q panels times k panels, for the tiles of keys that some row of a group sees.
+#pragma once
+#include "kernel/visit.hpp"
+
+namespace fovea {
+
+struct packed_keys_view {  // keys from .. to-1 of the block stand as panels at `at`; from is a multiple of 16
+  const float* at;
+  int from, to;
+};
+
+template <class Isa, class Shape>
+FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row, int key) {
+  accumulator<Isa, Shape> acc;
+  acc.clear();
+  const float* panel = k.at + static_cast<ptrdiff_t>((key & -16) - k.from) * z.dim + key % 16;
+  tile<1>(z.q + row, z.q_lead, panels_view{panel, 16 * static_cast<ptrdiff_t>(z.dim), 16}, z.dim, load_whole{}, acc);
+  float* s = z.s + row * score_stride + key;
+  acc.each([&](int m, int n, auto& x) { x.store(s + m * score_stride + n * 16); });
+}
+
+// One run of keys: a row's keys lie in from .. to-1 of its run, so a tile is needed if its last row's end is behind its first key.
+template <class Isa, class Shape>
+__attribute__((noinline)) void score_groups(const visit& z, const packed_keys_view& k, int run, int first_row, int end_row) {
+  constexpr int columns = Shape::vectors * Shape::lanes;
+  using narrow = shape<Shape::rows, 1, Shape::lanes>;
+  const int32_t *from = z.from[run], *to = z.to[run];
+  const int most = to[end_row - 1] < k.to ? to[end_row - 1] : k.to;
+  int key = from[first_row] & -16;
+  if (key < k.from) key = k.from;
+  const auto across_rows = [&](auto tile_shape, int width) FOVEA_LAMBDA_INLINE {
+    for (int r = first_row; r < end_row; r += Shape::rows)
+      if (key < to[r + Shape::rows - 1] && key + width > from[r]) score_tile<Isa, decltype(tile_shape)>(z, k, r, key);
+  };
+  for (; key + columns - Shape::lanes < most; key += columns) across_rows(Shape{}, columns);
+  if constexpr (Shape::vectors > 1)
+    for (; key < most; key += Shape::lanes) across_rows(narrow{}, Shape::lanes);
+}
+
+}  // namespace fovea

@@ -1,0 +1,100 @@
+// The softmax step of a block: raise the reference of each row, turn scores into weights, and add them up.
+#pragma once
+#include "kernel/exp2.hpp"
+#include "kernel/pack.hpp"
+#include "kernel/visit.hpp"
+
+namespace fovea {
+
+// Walks the vectors of sixteen that hold keys from .. to-1: whole(j), or edge(j, a, b) where only lanes a .. b-1 are meant.
+template <class Whole, class Edge>
+FOVEA_INLINE void walk(int from, int to, Whole whole, Edge edge) {
+  if (from >= to) return;
+  int j = from & -16;
+  if (from != j) {
+    edge(j, from - j, to - j < 16 ? to - j : 16);
+    j += 16;
+  }
+  for (; j + 16 <= to; j += 16) whole(j);
+  if (j < to) edge(j, 0, to - j);
+}
+
+template <class Isa>
+FOVEA_INLINE float peak_of(const visit& z, int row) {
+  const float* s = z.s + row * score_stride;
+  const auto nothing = f32x16<Isa>::all(lowest);
+  auto peak = nothing;
+  for (int run = z.first_run; run < 2; ++run)
+    walk(
+        z.from[run][row], z.to[run][row], [&](int j) { peak = max(f32x16<Isa>::load(s + j), peak); },
+        [&](int j, int a, int b) { peak = max(inside(a, b, f32x16<Isa>::load(s + j), nothing), peak); });
+  return largest(peak);
+}
+
+// top = max(top, nearest integer of the largest score), for sixteen rows at a time; rescale = 2^(old top - top).
+template <class Isa>
+inline void raise_tops(const visit& z) {
+  for (int from = 0; from < z.rows; from += 16) {
+    alignas(64) float peak[16] = {};
+    const int to = z.rows - from < 16 ? z.rows : from + 16;
+    for (int r = from; r < to; ++r) peak[r - from] = peak_of<Isa>(z, r);
+    const auto old = f32x16<Isa>::load(z.top + from);
+    const auto top = max(nearest(f32x16<Isa>::load(peak)), old);
+    top.store(z.top + from);
+    if (!z.start) exp2_below(old - top).store(z.rescale + from);
+  }
+}
+
+// Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds.
+template <class Isa>
+FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
+  float* s = z.s + row * score_stride;
+  const auto shift = f32x16<Isa>::all(magic - top), floor = f32x16<Isa>::all(top + deepest), zero = f32x16<Isa>::all(0);
+  auto sum = zero;
+  for (int run = z.first_run; run < 2; ++run)
+    walk(
+        z.from[run][row], z.to[run][row],
+        [&](int j) {
+          const auto w = exp2_from(f32x16<Isa>::load(s + j), shift, floor);
+          w.store(s + j);
+          sum = sum + w;
+        },
+        [&](int j, int a, int b) {
+          const auto score = f32x16<Isa>::load(s + j), w = exp2_from(score, shift, floor);
+          inside(a, b, w, score).store(s + j);
+          sum = sum + inside(a, b, w, zero);
+        });
+  return sum;
+}
+
+// Scores so large that magic - top would round are first moved to top, with one rounding, and weighed from 0.
+template <class Isa>
+__attribute__((noinline)) void move_to_top(const visit& z, int row) {
+  float* s = z.s + row * score_stride;
+  const auto top = f32x16<Isa>::all(z.top[row]);
+  for (int run = z.first_run; run < 2; ++run)
+    walk(
+        z.from[run][row], z.to[run][row], [&](int j) { (f32x16<Isa>::load(s + j) - top).store(s + j); },
+        [&](int j, int a, int b) {
+          const auto score = f32x16<Isa>::load(s + j);
+          inside(a, b, score - top, score).store(s + j);
+        });
+}
+
+template <class Isa>
+inline void weigh(const visit& z) {
+  for (int r = 0; r < z.rows; ++r) {
+    const float top = z.top[r];
+    const bool exact = top < exact_limit && top > -exact_limit;
+    if (!exact) move_to_top<Isa>(z, r);
+    auto sum = weigh_row<Isa>(z, r, exact ? top : 0);
+    if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
+    sum.store(z.sum + r * 16);
+    if (z.direct && r >= z.was_done && r < z.done) {
+      const float total = sum_tree(sum);
+      z.inverse[r] = total > 0 ? 1 / total : 0;
+    }
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,118 @@
+// Output of a block: weights times rows of V, keys ascending, only over keys that a row sees; then the epilogue.
+#pragma once
+#include "kernel/visit.hpp"
+
+namespace fovea {
+
+struct columns {  // of one accumulator tile: where they stand in o, in V and out, and how many of a vector exist
+  int in_o, at, count;
+
+  template <class Vector>
+  FOVEA_INLINE Vector load(const float* p) const {
+    return load_first(p, count, Vector{});
+  }
+  template <class Vector>
+  FOVEA_INLINE void store(float* p, const Vector& x) const {
+    store_first(p, x, count);
+  }
+};
+struct whole_columns : columns {
+  template <class Vector>
+  FOVEA_INLINE Vector load(const float* p) const {
+    return Vector::load(p);
+  }
+  template <class Vector>
+  FOVEA_INLINE void store(float* p, const Vector& x) const {
+    x.store(p);
+  }
+};
+
+// Keys that only some rows of a group see: row m sees from(m) .. to(m)-1 of them.
+template <int Rows, class From, class To, class Add>
+FOVEA_INLINE void add_ragged(From from, To to, Add add) {
+#pragma GCC unroll 16
+  for (int m = 0; m < Rows; ++m)
+    for (int key = from(m), end = to(m); key < end; ++key) add(m, key);
+}
+
+// One run of keys: first what not all rows of the group see yet, then what all see, then what not all see any more.
+template <class Isa, class Shape, class Columns>
+FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulator<Isa, Shape>& acc) {
+  constexpr int last = Shape::rows - 1;
+  using vector = floats<Isa, Shape::lanes>;
+  const int32_t *from = z.from[run] + row, *to = z.to[run] + row;
+  const float* s = z.s + row * score_stride;
+  const int begin = from[last], end = to[0];
+  const auto add = [&](int m, int key) FOVEA_LAMBDA_INLINE {
+    const float* v = z.v_row(key) + c.at;
+#pragma GCC unroll 16
+    for (int n = 0; n < Shape::vectors; ++n)
+      acc.at[m][n] = fma_by(s[m * score_stride + key], c.template load<vector>(v + n * 16), acc.at[m][n]);
+  };
+  if (last > 0 && begin >= end) return add_ragged<last + 1>([&](int m) { return from[m]; }, [&](int m) { return to[m]; }, add);
+  if (last > 0 && from[0] < begin) add_ragged<last + 1>([&](int m) { return from[m]; }, [&](int) { return begin; }, add);
+  if (begin < end) tile<score_stride>(s + begin, 1, panels_view{z.v_row(begin) + c.at, 16, z.v_stride}, end - begin, c, acc);
+  const int more = to[last] - end;
+  if (more == last) {  // causal: each row sees one key more than the row before it; no branch inside
+#pragma GCC unroll 16
+    for (int t = 0; t < last; ++t)
+#pragma GCC unroll 16
+      for (int m = t + 1; m <= last; ++m) add(m, end + t);
+  } else if (more > 0) {
+    add_ragged<last + 1>([&](int) { return end; }, [&](int m) { return to[m]; }, add);
+  }
+}
+
+// o of the block enters o of the span by one fma; from the last block that a group sees, the result leaves.
+template <class Isa, class Shape, class Columns>
+FOVEA_INLINE void settle(const visit& z, int row, Columns c, accumulator<Isa, Shape>& acc) {
+  using vector = floats<Isa, Shape::lanes>;
+  float* o = z.o + static_cast<ptrdiff_t>(row) * z.width + c.in_o;
+  if (!z.start)
+    acc.each([&](int m, int n, vector& x) { x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * 16), x); });
+  if (!z.direct || row + Shape::rows > z.done)
+    return acc.each([&](int m, int n, vector& x) { x.store(o + m * z.width + n * 16); });
+  const auto zero = vector::all(0);
+  acc.each([&](int m, int n, vector& x) {
+    if (row + m < z.rows) c.store(z.out[row + m] + c.at + n * 16, fma_by(z.inverse[row + m], x, zero));
+  });
+}
+
+template <class Isa, class Shape, class Columns>
+FOVEA_INLINE void value_tile(const visit& z, int row, Columns c) {
+  accumulator<Isa, Shape> acc;
+  acc.clear();
+  for (int run = z.first_run; run < 2; ++run) add_run(z, run, row, c, acc);
+  settle(z, row, c, acc);
+}
+
+// A group works on this block if it sees keys of it, if o does not exist yet, or if its results leave now.
+FOVEA_INLINE bool group_works(const visit& z, int row, int rows) {
+  if (row + rows <= z.was_done) return false;
+  const int last = row + rows - 1;
+  const bool sees = z.to[1][last] > z.from[1][row] || (z.first_run == 0 && z.to[0][last] > z.from[0][row]);
+  return sees || z.start || (z.direct && row + rows <= z.done);
+}
+
+// All columns of a run of rows.
+template <class Isa, class Shape>
+__attribute__((noinline)) void value_groups(const visit& z, int first_row, int end_row) {
+  constexpr int step = Shape::vectors * Shape::lanes;
+  using narrow = shape<Shape::rows, 1, Shape::lanes>;
+  const auto down_rows = [&](auto tile_shape, int in_o, int at) FOVEA_LAMBDA_INLINE {
+    for (int r = first_row; r < end_row; r += Shape::rows)
+      if (group_works(z, r, Shape::rows)) value_tile<Isa, decltype(tile_shape)>(z, r, whole_columns{{in_o, at, Shape::lanes}});
+  };
+  int c = 0;
+  for (; c + step <= (z.v_dim & -16); c += step) down_rows(Shape{}, c, c);
+  for (; c < z.width; c += Shape::lanes) down_rows(narrow{}, c, column_at(c & -16, z.v_dim) + c % 16);
+}
+
+// v_dim below sixteen: row by row, with loads that stop at the last element.
+template <class Isa>
+__attribute__((noinline)) void value_rows_short(const visit& z) {
+  for (int r = 0; r < z.rows; ++r)
+    if (group_works(z, r, 1)) value_tile<Isa, shape<1, 1>>(z, r, columns{0, 0, z.v_dim});
+}
+
+}  // namespace fovea

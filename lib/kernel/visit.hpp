@@ -1,0 +1,55 @@
+// A tile of query rows visits one block of keys: what the phases scores, softmax and values share.
+#pragma once
+#include "kernel.hpp"
+#include "kernel/tile.hpp"
+
+namespace fovea {
+
+struct visit {
+  int dim, v_dim, width;  // width = v_dim in whole vectors: of a row of o
+  int rows;               // of queries; the last group of a tile may compute a few rows more, which are never stored
+  ptrdiff_t q_lead;
+  const float* q;  // [dim][q_lead]
+  float *s, *o, *sum, *top, *rescale, *inverse;
+  const float* v;  // row of key `v_first` of the block
+  ptrdiff_t v_stride;
+  int v_first;
+  const int32_t *from[2], *to[2];  // what each row sees: two runs of keys within the block, growing with the row
+  int first_run;                   // 1 when run 0 is empty for all rows
+  bool start;                      // first block of the span: nothing to rescale
+  bool direct;                     // results go out from the last block; else they stay in o
+  int was_done, done;              // rows that needed no block from here on, and those that need none after this one
+  float* const* out;               // [rows]
+
+  const float* v_row(int key) const { return v + (key - v_first) * v_stride; }
+};
+
+// Where vector c of o stands in a row of V and of the output: a last vector that would end behind v_dim begins earlier and overlaps
+// the one before it. Lanes never mix, so both compute the same.
+FOVEA_INLINE int column_at(int c, int v_dim) { return v_dim < 16 || c + 16 <= v_dim ? c : v_dim - 16; }
+
+template <class... Shapes>
+struct shape_list {
+  static constexpr int8_t rows[] = {Shapes::rows...};
+};
+
+// Calls phase(Shape) for the shape that takes `rest` rows: the last in the list that holds them.
+template <class Shape, class... Smaller, class Phase>
+FOVEA_INLINE void with_shape(shape_list<Shape, Smaller...>, int rest, Phase phase) {
+  if constexpr (sizeof...(Smaller) > 0) {
+    if (shape_list<Smaller...>::rows[0] >= rest) return with_shape(shape_list<Smaller...>{}, rest, phase);
+  }
+  phase(Shape{}, Shape::rows);
+}
+
+// Runs a phase over all rows in groups: phase(shape, first row, row after the last).
+template <class Isa, class Phase>
+FOVEA_INLINE void by_groups(int rows, Phase phase) {
+  constexpr int most = Isa::shapes::rows[0];
+  const int whole = rows / most * most;
+  const auto call = [&](auto shape, int from, int to) { phase(shape, from, to); };
+  if (whole) with_shape(typename Isa::shapes{}, most, [&](auto shape, int) { call(shape, 0, whole); });
+  if (rows > whole) with_shape(typename Isa::shapes{}, rows - whole, [&](auto shape, int n) { call(shape, whole, whole + n); });
+}
+
+}  // namespace fovea

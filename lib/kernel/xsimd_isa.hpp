@@ -1,0 +1,34 @@
+// An ISA by way of xsimd: what the kernels need of one register. The only file of the library that includes xsimd.
+#pragma once
+#include <xsimd/xsimd.hpp>
+
+#include "kernel/floats.hpp"
+
+namespace fovea {
+
+template <class Arch>
+struct xsimd_isa {
+  using reg = xsimd::batch<float, Arch>;
+  using ints = xsimd::batch<int32_t, Arch>;
+  static constexpr int lanes = static_cast<int>(reg::size);
+  static FOVEA_INLINE reg load(const float* p) { return reg::load_unaligned(p); }
+  static FOVEA_INLINE void store(float* p, reg x) { x.store_unaligned(p); }
+  static FOVEA_INLINE reg spread(float x) { return reg(x); }
+  static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return xsimd::fma(a, b, c); }
+  static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
+  static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }
+  static FOVEA_INLINE reg sub(reg a, reg b) { return a - b; }
+  static FOVEA_INLINE reg max(reg x, reg floor) { return xsimd::max(x, floor); }  // x86 returns x when unordered, NEON a NaN
+  static FOVEA_INLINE float largest(reg x) { return xsimd::reduce_max(x); }
+  static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) {
+    return xsimd::select((lane >= reg(from)) & (lane < reg(to)), a, b);
+  }
+  // p * 2^n, where n stands in the low bits of the float t
+  static FOVEA_INLINE reg raise(reg p, reg t) {
+    const ints n = xsimd::bitwise_cast<int32_t>(t);
+    return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<int32_t>(p) + (n << 23));
+  }
+  static FOVEA_INLINE void transpose(reg (&t)[lanes]) { xsimd::transpose(t, t + lanes); }
+};
+
+}  // namespace fovea

@@ -1,0 +1,38 @@
+// Byte ranges of tensors: how far they reach, and whether two of them meet.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace fovea {
+
+struct byte_range {
+  uintptr_t begin, end;  // empty when equal
+};
+
+constexpr bool meet(byte_range a, byte_range b) { return a.begin < b.end && b.begin < a.end; }
+
+// False when the bytes do not fit into the address space.
+inline bool range_of(const void* data, size_t bytes, byte_range& out) {
+  out.begin = reinterpret_cast<uintptr_t>(data);
+  return bytes <= PTRDIFF_MAX && !__builtin_add_overflow(out.begin, bytes, &out.end);
+}
+
+struct extent {  // of a tensor of rows: counts and strides in elements
+  int32_t heads, tokens;
+  ptrdiff_t head_stride, token_stride, row;
+};
+
+// Bytes from the first to behind the last element; false on overflow.
+inline bool bytes_of(const extent& e, size_t element, size_t& bytes) {
+  bytes = 0;
+  if (e.heads == 0 || e.tokens == 0 || e.row == 0) return true;
+  ptrdiff_t heads, tokens, elements, size;
+  if (__builtin_mul_overflow(static_cast<ptrdiff_t>(e.heads - 1), e.head_stride, &heads)) return false;
+  if (__builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens - 1), e.token_stride, &tokens)) return false;
+  if (__builtin_add_overflow(heads, tokens, &elements) || __builtin_add_overflow(elements, e.row, &elements)) return false;
+  if (__builtin_mul_overflow(elements, static_cast<ptrdiff_t>(element), &size)) return false;
+  bytes = static_cast<size_t>(size);
+  return true;
+}
+
+}  // namespace fovea

@@ -1,0 +1,116 @@
+// More scratch buys speed: first rows that share a pass over K and V, then panels of K that need not be packed again.
+#include "workspace.hpp"
+
+namespace fovea {
+namespace {
+
+constexpr size_t alignment = 64;
+constexpr int block_panels = block_keys / 16;
+
+struct sizes {
+  int rows;
+  int64_t panels;
+};
+
+// The largest number of rows, at most `limit`, that the shapes of this ISA fill: whole groups, or one smaller group.
+int fitting_rows(const kernel& k, int limit) {
+  if (limit >= k.tile_rows[0]) return limit / k.tile_rows[0] * k.tile_rows[0];
+  const int8_t* rows = k.tile_rows;
+  while (*rows > limit) ++rows;
+  return *rows;
+}
+// The smallest number of rows that the shapes fill and that holds n.
+int holding_rows(const kernel& k, int n) {
+  if (n >= k.tile_rows[0]) return (n + k.tile_rows[0] - 1) / k.tile_rows[0] * k.tile_rows[0];
+  const int8_t* rows = k.tile_rows;
+  while (*rows > 1 && rows[1] >= n) ++rows;
+  return *rows;
+}
+
+int lead_of(const kernel& k, int rows) { return rows == 1 ? 1 : (rows + k.lanes - 1) / k.lanes * k.lanes; }
+
+// Hands out pieces of scratch one after another; with no memory behind it, it only measures.
+class cutter {
+ public:
+  explicit cutter(unsigned char* at) : at_(at) {}
+  template <class T>
+  void cut(T*& piece, int64_t count) {
+    piece = at_ ? reinterpret_cast<T*>(at_ + used_) : nullptr;
+    used_ += static_cast<int64_t>(sizeof(T)) * count;
+  }
+  int64_t used() const { return used_; }
+
+ private:
+  unsigned char* at_;
+  int64_t used_ = 0;
+};
+
+int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
+  const int64_t rows = n.rows, row_slots = up16(n.rows), width = up16(p.v_dim);
+  cutter c(at);
+  w.rows = n.rows, w.q_lead = lead_of(*p.isa, n.rows), w.panel_room = static_cast<int>(smaller(n.panels, greatest_count));
+  c.cut(w.panels, n.panels * 16 * p.dim);
+  c.cut(w.s, rows * score_stride);
+  c.cut(w.o, rows * width);
+  c.cut(w.sum, rows * 16);
+  c.cut(w.total_o, p.spans > 1 ? rows * width : 0);
+  c.cut(w.total_sum, p.spans > 1 ? rows * 16 : 0);
+  c.cut(w.top, row_slots);
+  c.cut(w.rescale, row_slots);
+  c.cut(w.q_rows, rows);
+  c.cut(w.out_rows, rows);
+  c.cut(w.q, static_cast<int64_t>(w.q_lead) * p.dim);
+  c.cut(w.total_top, rows);
+  c.cut(w.inverse, rows);
+  c.cut(w.runs, 4 * rows);
+  c.cut(w.head, rows);
+  c.cut(w.from, rows);
+  c.cut(w.to, rows);
+  return c.used();
+}
+
+int64_t bytes(const plan& p, const sizes& n) {
+  workspace w;
+  return cut(p, n, nullptr, w);
+}
+
+// Panels that all queries together need from one kv head.
+int64_t needed_panels(const plan& p) {
+  if (p.packed_keys || p.see.end == p.see.first_key) return 0;
+  return (p.see.end + 15) / 16 - p.see.first_key / 16;
+}
+
+sizes best_sizes(const plan& p) {
+  const int64_t panels = needed_panels(p);
+  const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows)));
+  return {rows, p.rows > rows ? panels : smaller(panels, block_panels)};
+}
+
+// Scratch may begin anywhere: what is lost until the next multiple of the alignment counts.
+size_t with_alignment(int64_t bytes) { return static_cast<size_t>(bytes) + alignment - 1; }
+
+}  // namespace
+
+size_t least_scratch(const plan& p) { return with_alignment(bytes(p, {1, smaller(needed_panels(p), 1)})); }
+
+size_t best_scratch(const plan& p) {
+  const int64_t n = bytes(p, best_sizes(p));
+  return n > PTRDIFF_MAX - static_cast<int64_t>(alignment) ? PTRDIFF_MAX : with_alignment(n);
+}
+
+bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
+  if (size < least_scratch(p)) return false;
+  unsigned char* at = static_cast<unsigned char*>(scratch);
+  const size_t lost = (alignment - reinterpret_cast<uintptr_t>(at) % alignment) % alignment;
+  const int64_t room = static_cast<int64_t>(size - (alignment - 1));
+  const sizes best = best_sizes(p);
+  sizes n{best.rows, smaller(best.panels, 4)};
+  while (n.rows > 1 && bytes(p, n) > room) n.rows = fitting_rows(*p.isa, n.rows - 1);
+  n.panels = 0;
+  const int64_t panel_bytes = 16 * static_cast<int64_t>(p.dim) * static_cast<int64_t>(sizeof(float));
+  n.panels = smaller(best.panels, (room - bytes(p, n)) / panel_bytes);
+  cut(p, n, at + lost, w);
+  return true;
+}
+
+}  // namespace fovea

@@ -1,0 +1,13 @@
+// How the caller's scratch is cut into pieces, and how large it should be.
+#pragma once
+#include "kernel.hpp"
+
+namespace fovea {
+
+size_t least_scratch(const plan& p);
+size_t best_scratch(const plan& p);
+
+// Cuts `size` bytes into the largest tiles and as many panels of K as fit; false when not even one row fits.
+bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w);
+
+}  // namespace fovea

@@ -1,0 +1,46 @@
+// What this x86 core and its operating system can run: cpuid, and XGETBV for the registers that the system saves.
+#pragma once
+#include <cpuid.h>
+
+#include <cstdint>
+
+#include "fovea/fovea.h"
+
+namespace fovea {
+
+inline uint64_t saved_registers() {
+  uint32_t low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return static_cast<uint64_t>(high) << 32 | low;
+}
+
+// Bit i is set when ISA i can run.
+inline uint32_t read_cpu() {
+  uint32_t a, b, c, d, b7 = 0, c7, d7;
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
+  const bool has_7 = __get_cpuid_count(7, 0, &a, &b7, &c7, &d7);
+  const uint64_t saved = (c & bit_OSXSAVE) ? saved_registers() : 0;
+  const bool ymm = (saved & 0x6) == 0x6, zmm = (saved & 0xe6) == 0xe6;
+  const bool fma = ymm && (c & bit_FMA) && (c & bit_AVX);
+  const bool avx2 = fma && has_7 && (b7 & bit_AVX2);
+  constexpr uint32_t wide = bit_AVX512F | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
+  uint32_t isas = 1;
+  if (fma) isas |= 1u << FOVEA_SCALAR;
+  if (c & bit_SSE4_1) isas |= 1u << FOVEA_SSE41;
+  if (avx2) isas |= 1u << FOVEA_AVX2;
+  if (avx2 && zmm && (b7 & wide) == wide) isas |= 1u << FOVEA_AVX512;
+  return isas;
+}
+
+// One relaxed atomic word remembers the answer: a cpuid costs microseconds on a virtual machine.
+inline bool cpu_runs(int32_t isa) {
+  static uint32_t known;
+  uint32_t isas = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (isas == 0) {
+    isas = read_cpu() | 1;
+    __atomic_store_n(&known, isas, __ATOMIC_RELAXED);
+  }
+  return isas >> isa & 1;
+}
+
+}  // namespace fovea
