@@ -40,7 +40,7 @@ struct tile_job {
 struct kernel {
   int32_t isa;
   int32_t lanes;
-  const int8_t* tile_rows;  // rows of the shapes, largest first, ending in 1
+  int8_t tile_rows[8];      // rows of the shapes, largest first, ending in 1
   int32_t rows;             // of a tile of queries; a multiple of the largest shape
   void (*attend)(const tile_job&);
   void (*merge)(const plan&);

@@ -67,13 +67,14 @@ class tile_of_queries {
 
   void pack_queries() {
     const auto row = [&](int r) { return w_.q_rows[r < job_.rows ? r : job_.rows - 1]; };
-    const scaled<Isa> by{p_.scale};
+    using packing = typename Isa::packing;
+    const scaled<packing> by{p_.scale};
     if (w_.q_lead == 1) {
       for (int c = 0; c < p_.dim; ++c) w_.q[c] = by(row(0)[c]);
       return;
     }
-    for (int r = 0; r < group_rows_; r += Isa::lanes)
-      pack_lanes<Isa>([&](int l) { return row(r + l); }, p_.dim, by, w_.q + r, w_.q_lead);
+    for (int r = 0; r < group_rows_; r += packing::lanes)
+      pack_lanes<packing>([&](int l) { return row(r + l); }, p_.dim, by, w_.q + r, w_.q_lead);
   }
 
   void attend_spans() {
@@ -121,6 +122,9 @@ class tile_of_queries {
       z_.from[run] = w_.runs + 2 * run * w_.rows;
       z_.to[run] = z_.from[run] + w_.rows;
     }
+    const int64_t left = p_.rows - job_.row - job_.rows;
+    z_.next_q = w_.q_rows[0] + job_.rows * p_.q.token, z_.q_stride = p_.q.token;
+    z_.next_rows = p_.group == 1 && left > 0 ? static_cast<int>(smaller(left, job_.rows)) : 0;
     z_.start = true, z_.direct = direct, z_.done = 0;
     for (int r = 0; r < up16(job_.rows); ++r) w_.top[r] = lowest;
   }
@@ -215,9 +219,13 @@ void pack_one_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) 
   pack_panel<Isa>(rows, stride, 0, 0, 16, dim, panel);
 }
 
+template <class Isa, class... Shapes>
+constexpr kernel kernel_with(int32_t isa, shape_list<Shapes...>) {
+  return {isa, Isa::lanes, {Shapes::rows...}, Isa::rows, attend_tile<Isa>, merge_partials<Isa>, pack_one_panel<Isa>};
+}
 template <class Isa>
 constexpr kernel kernel_of(int32_t isa) {
-  return {isa, Isa::lanes, Isa::shapes::rows, Isa::rows, attend_tile<Isa>, merge_partials<Isa>, pack_one_panel<Isa>};
+  return kernel_with<Isa>(isa, typename Isa::shapes{});
 }
 
 }  // namespace fovea

@@ -16,11 +16,11 @@ struct floats {
   typename Isa::reg r[regs];
 
   static FOVEA_INLINE floats load(const float* p) {
-    return each([&](int i) { return Isa::load(p + i * Isa::lanes); });
+    return each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::load(p + i * Isa::lanes); });
   }
   static FOVEA_INLINE floats all(float x) {
     const auto one = Isa::spread(x);
-    return each([&](int) { return one; });
+    return each([&](int) FOVEA_LAMBDA_INLINE { return one; });
   }
   FOVEA_INLINE void store(float* p) const {
 #pragma GCC unroll 16
@@ -39,29 +39,29 @@ using f32x16 = floats<Isa, 16>;
 
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> fma(const floats<Isa, N>& a, const floats<Isa, N>& b, const floats<Isa, N>& c) {
-  return floats<Isa, N>::each([&](int i) { return Isa::fma(a.r[i], b.r[i], c.r[i]); });
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::fma(a.r[i], b.r[i], c.r[i]); });
 }
 // a * b + c with one a for all lanes: where the ISA can take it from a lane of a register, it does.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> fma_by(float a, const floats<Isa, N>& b, const floats<Isa, N>& c) {
-  return floats<Isa, N>::each([&](int i) { return Isa::fma(Isa::spread(a), b.r[i], c.r[i]); });
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::fma(Isa::spread(a), b.r[i], c.r[i]); });
 }
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> operator*(const floats<Isa, N>& a, const floats<Isa, N>& b) {
-  return floats<Isa, N>::each([&](int i) { return Isa::mul(a.r[i], b.r[i]); });
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::mul(a.r[i], b.r[i]); });
 }
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> operator+(const floats<Isa, N>& a, const floats<Isa, N>& b) {
-  return floats<Isa, N>::each([&](int i) { return Isa::add(a.r[i], b.r[i]); });
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::add(a.r[i], b.r[i]); });
 }
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> operator-(const floats<Isa, N>& a, const floats<Isa, N>& b) {
-  return floats<Isa, N>::each([&](int i) { return Isa::sub(a.r[i], b.r[i]); });
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::sub(a.r[i], b.r[i]); });
 }
 // The larger one; x where the two are unordered, so that a NaN score stays NaN beside a floor.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> max(const floats<Isa, N>& x, const floats<Isa, N>& floor) {
-  return floats<Isa, N>::each([&](int i) { return Isa::max(x.r[i], floor.r[i]); });
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::max(x.r[i], floor.r[i]); });
 }
 
 // Lanes from .. to-1 of a, the others of b.
@@ -69,19 +69,17 @@ template <class Isa>
 FOVEA_INLINE f32x16<Isa> inside(int from, int to, const f32x16<Isa>& a, const f32x16<Isa>& b) {
   alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const float low = static_cast<float>(from), high = static_cast<float>(to);
-  return f32x16<Isa>::each([&](int i) { return Isa::inside(Isa::load(lane + i * Isa::lanes), low, high, a.r[i], b.r[i]); });
+  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(Isa::load(lane + i * Isa::lanes), low, high, a.r[i], b.r[i]); });
 }
 
 // The sum of sixteen lanes as one fixed tree: i + (i + 8), then + 4, + 2, + 1.
 template <class Isa>
-FOVEA_INLINE float sum_tree(const f32x16<Isa>& x) {
-  alignas(64) float t[16];
-  x.store(t);
+FOVEA_INLINE float sum_tree(f32x16<Isa> x) {
 #pragma GCC unroll 16
-  for (int half = 8; half > 0; half /= 2)
+  for (int half = f32x16<Isa>::regs / 2; half > 0; half /= 2)
 #pragma GCC unroll 16
-    for (int i = 0; i < half; ++i) t[i] = t[i] + t[i + half];
-  return t[0];
+    for (int i = 0; i < half; ++i) x.r[i] = Isa::add(x.r[i], x.r[i + half]);
+  return Isa::sum_tree(x.r[0]);
 }
 template <class Isa>
 FOVEA_INLINE float largest(f32x16<Isa> x) {

@@ -60,9 +60,10 @@ inline void pack_panel(const float* rows, ptrdiff_t stride, int64_t first, int64
     const int64_t key = first + l < first_key ? first_key : first + l < end ? first + l : end - 1;
     return rows + static_cast<ptrdiff_t>(key - first_key) * stride;
   };
-  for (int l = 0; l < 16; l += Isa::lanes) {
-    for (int ahead = 0; ahead < Isa::lanes; ++ahead) prefetch(row(l + Isa::lanes + ahead), dim);
-    pack_lanes<Isa>([&](int i) { return row(l + i); }, dim, unscaled{}, panel + l, 16);
+  using packing = typename Isa::packing;
+  for (int l = 0; l < 16; l += packing::lanes) {
+    for (int ahead = 0; ahead < packing::lanes; ++ahead) prefetch(row(l + packing::lanes + ahead), dim);
+    pack_lanes<packing>([&](int i) { return row(l + i); }, dim, unscaled{}, panel + l, 16);
   }
 }
 

@@ -8,6 +8,7 @@ namespace fovea {
 
 struct scalar_isa {
   using reg = float;
+  using packing = scalar_isa;  // whose registers transpose
   static constexpr int lanes = 1;
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
@@ -18,6 +19,7 @@ struct scalar_isa {
   static FOVEA_INLINE reg sub(reg a, reg b) { return a - b; }
   static FOVEA_INLINE reg max(reg x, reg floor) { return x < floor ? floor : x; }
   static FOVEA_INLINE float largest(reg x) { return x; }
+  static FOVEA_INLINE float sum_tree(reg x) { return x; }
   static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) { return lane >= from && lane < to ? a : b; }
   // p * 2^n, where n stands in the low bits of the float t
   static FOVEA_INLINE reg raise(reg p, reg t) {

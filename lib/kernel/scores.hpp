@@ -16,7 +16,7 @@ FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row,
   const float* panel = k.at + static_cast<ptrdiff_t>((key & -16) - k.from) * z.dim + key % 16;
   tile<1>(z.q + row, z.q_lead, panels_view{panel, 16 * static_cast<ptrdiff_t>(z.dim), 16}, z.dim, load_whole{}, acc);
   float* s = z.s + row * score_stride + key;
-  acc.each([&](int m, int n, auto& x) { x.store(s + m * score_stride + n * 16); });
+  acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * 16); });
 }
 
 // One run of keys: a row's keys lie in from .. to-1 of its run, so a tile is needed if its last row's end is behind its first key.

@@ -26,8 +26,8 @@ FOVEA_INLINE float peak_of(const visit& z, int row) {
   auto peak = nothing;
   for (int run = z.first_run; run < 2; ++run)
     walk(
-        z.from[run][row], z.to[run][row], [&](int j) { peak = max(f32x16<Isa>::load(s + j), peak); },
-        [&](int j, int a, int b) { peak = max(inside(a, b, f32x16<Isa>::load(s + j), nothing), peak); });
+        z.from[run][row], z.to[run][row], [&](int j) FOVEA_LAMBDA_INLINE { peak = max(f32x16<Isa>::load(s + j), peak); },
+        [&](int j, int a, int b) FOVEA_LAMBDA_INLINE { peak = max(inside(a, b, f32x16<Isa>::load(s + j), nothing), peak); });
   return largest(peak);
 }
 
@@ -54,12 +54,12 @@ FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
   for (int run = z.first_run; run < 2; ++run)
     walk(
         z.from[run][row], z.to[run][row],
-        [&](int j) {
+        [&](int j) FOVEA_LAMBDA_INLINE {
           const auto w = exp2_from(f32x16<Isa>::load(s + j), shift, floor);
           w.store(s + j);
           sum = sum + w;
         },
-        [&](int j, int a, int b) {
+        [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
           const auto score = f32x16<Isa>::load(s + j), w = exp2_from(score, shift, floor);
           inside(a, b, w, score).store(s + j);
           sum = sum + inside(a, b, w, zero);
@@ -74,23 +74,32 @@ __attribute__((noinline)) void move_to_top(const visit& z, int row) {
   const auto top = f32x16<Isa>::all(z.top[row]);
   for (int run = z.first_run; run < 2; ++run)
     walk(
-        z.from[run][row], z.to[run][row], [&](int j) { (f32x16<Isa>::load(s + j) - top).store(s + j); },
-        [&](int j, int a, int b) {
+        z.from[run][row], z.to[run][row], [&](int j) FOVEA_LAMBDA_INLINE { (f32x16<Isa>::load(s + j) - top).store(s + j); },
+        [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
           const auto score = f32x16<Isa>::load(s + j);
           inside(a, b, score - top, score).store(s + j);
         });
 }
 
+FOVEA_INLINE bool leaves(const visit& z, int row) { return z.direct && row >= z.was_done && row < z.done; }
+
+// Weighing is all arithmetic: a good time to fetch what comes next, rows of the output and of the next tile's queries.
+FOVEA_INLINE void prefetch_for(const visit& z, int row) {
+  if (leaves(z, row)) prefetch_to_write(z.out[row], z.v_dim);
+  if (z.start && row < z.next_rows) prefetch(z.next_q + row * z.q_stride, z.dim);
+}
+
 template <class Isa>
 inline void weigh(const visit& z) {
   for (int r = 0; r < z.rows; ++r) {
+    prefetch_for(z, r);
     const float top = z.top[r];
     const bool exact = top < exact_limit && top > -exact_limit;
     if (!exact) move_to_top<Isa>(z, r);
     auto sum = weigh_row<Isa>(z, r, exact ? top : 0);
     if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
     sum.store(z.sum + r * 16);
-    if (z.direct && r >= z.was_done && r < z.done) {
+    if (leaves(z, r)) {
       const float total = sum_tree(sum);
       z.inverse[r] = total > 0 ? 1 / total : 0;
     }

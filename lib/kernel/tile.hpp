@@ -24,7 +24,7 @@ struct accumulator {
       for (int n = 0; n < Shape::vectors; ++n) f(m, n, at[m][n]);
   }
   FOVEA_INLINE void clear() {
-    each([](int, int, vector& x) { x = vector::all(0); });
+    each([](int, int, vector& x) FOVEA_LAMBDA_INLINE { x = vector::all(0); });
   }
 };
 

@@ -49,8 +49,8 @@ FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulat
     for (int n = 0; n < Shape::vectors; ++n)
       acc.at[m][n] = fma_by(s[m * score_stride + key], c.template load<vector>(v + n * 16), acc.at[m][n]);
   };
-  if (last > 0 && begin >= end) return add_ragged<last + 1>([&](int m) { return from[m]; }, [&](int m) { return to[m]; }, add);
-  if (last > 0 && from[0] < begin) add_ragged<last + 1>([&](int m) { return from[m]; }, [&](int) { return begin; }, add);
+  if (last > 0 && begin >= end) return add_ragged<last + 1>([&](int m) FOVEA_LAMBDA_INLINE { return from[m]; }, [&](int m) FOVEA_LAMBDA_INLINE { return to[m]; }, add);
+  if (last > 0 && from[0] < begin) add_ragged<last + 1>([&](int m) FOVEA_LAMBDA_INLINE { return from[m]; }, [&](int) FOVEA_LAMBDA_INLINE { return begin; }, add);
   if (begin < end) tile<score_stride>(s + begin, 1, panels_view{z.v_row(begin) + c.at, 16, z.v_stride}, end - begin, c, acc);
   const int more = to[last] - end;
   if (more == last) {  // causal: each row sees one key more than the row before it; no branch inside
@@ -59,7 +59,7 @@ FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulat
 #pragma GCC unroll 16
       for (int m = t + 1; m <= last; ++m) add(m, end + t);
   } else if (more > 0) {
-    add_ragged<last + 1>([&](int) { return end; }, [&](int m) { return to[m]; }, add);
+    add_ragged<last + 1>([&](int) FOVEA_LAMBDA_INLINE { return end; }, [&](int m) FOVEA_LAMBDA_INLINE { return to[m]; }, add);
   }
 }
 
@@ -69,11 +69,11 @@ FOVEA_INLINE void settle(const visit& z, int row, Columns c, accumulator<Isa, Sh
   using vector = floats<Isa, Shape::lanes>;
   float* o = z.o + static_cast<ptrdiff_t>(row) * z.width + c.in_o;
   if (!z.start)
-    acc.each([&](int m, int n, vector& x) { x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * 16), x); });
+    acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * 16), x); });
   if (!z.direct || row + Shape::rows > z.done)
-    return acc.each([&](int m, int n, vector& x) { x.store(o + m * z.width + n * 16); });
+    return acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x.store(o + m * z.width + n * 16); });
   const auto zero = vector::all(0);
-  acc.each([&](int m, int n, vector& x) {
+  acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE {
     if (row + m < z.rows) c.store(z.out[row + m] + c.at + n * 16, fma_by(z.inverse[row + m], x, zero));
   });
 }

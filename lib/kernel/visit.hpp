@@ -20,6 +20,9 @@ struct visit {
   bool direct;                     // results go out from the last block; else they stay in o
   int was_done, done;              // rows that needed no block from here on, and those that need none after this one
   float* const* out;               // [rows]
+  const float* next_q;             // rows that the next tile will want, for prefetching
+  ptrdiff_t q_stride;
+  int next_rows;
 
   const float* v_row(int key) const { return v + (key - v_first) * v_stride; }
 };
@@ -29,15 +32,18 @@ struct visit {
 FOVEA_INLINE int column_at(int c, int v_dim) { return v_dim < 16 || c + 16 <= v_dim ? c : v_dim - 16; }
 
 template <class... Shapes>
-struct shape_list {
-  static constexpr int8_t rows[] = {Shapes::rows...};
-};
+struct shape_list {};
+
+template <class Shape, class... Smaller>
+constexpr int largest_rows(shape_list<Shape, Smaller...>) {
+  return Shape::rows;
+}
 
 // Calls phase(Shape) for the shape that takes `rest` rows: the last in the list that holds them.
 template <class Shape, class... Smaller, class Phase>
 FOVEA_INLINE void with_shape(shape_list<Shape, Smaller...>, int rest, Phase phase) {
   if constexpr (sizeof...(Smaller) > 0) {
-    if (shape_list<Smaller...>::rows[0] >= rest) return with_shape(shape_list<Smaller...>{}, rest, phase);
+    if (largest_rows(shape_list<Smaller...>{}) >= rest) return with_shape(shape_list<Smaller...>{}, rest, phase);
   }
   phase(Shape{}, Shape::rows);
 }
@@ -45,7 +51,7 @@ FOVEA_INLINE void with_shape(shape_list<Shape, Smaller...>, int rest, Phase phas
 // Runs a phase over all rows in groups: phase(shape, first row, row after the last).
 template <class Isa, class Phase>
 FOVEA_INLINE void by_groups(int rows, Phase phase) {
-  constexpr int most = Isa::shapes::rows[0];
+  constexpr int most = largest_rows(typename Isa::shapes{});
   const int whole = rows / most * most;
   const auto call = [&](auto shape, int from, int to) { phase(shape, from, to); };
   if (whole) with_shape(typename Isa::shapes{}, most, [&](auto shape, int) { call(shape, 0, whole); });

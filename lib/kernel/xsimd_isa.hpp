@@ -9,6 +9,7 @@ namespace fovea {
 template <class Arch>
 struct xsimd_isa {
   using reg = xsimd::batch<float, Arch>;
+  using packing = xsimd_isa;  // whose registers transpose
   using ints = xsimd::batch<int32_t, Arch>;
   static constexpr int lanes = static_cast<int>(reg::size);
   static FOVEA_INLINE reg load(const float* p) { return reg::load_unaligned(p); }
@@ -20,6 +21,16 @@ struct xsimd_isa {
   static FOVEA_INLINE reg sub(reg a, reg b) { return a - b; }
   static FOVEA_INLINE reg max(reg x, reg floor) { return xsimd::max(x, floor); }  // x86 returns x when unordered, NEON a NaN
   static FOVEA_INLINE float largest(reg x) { return xsimd::reduce_max(x); }
+  static FOVEA_INLINE float sum_tree(reg x) {  // of a register: i + (i + lanes / 2), and so on down to one
+    if constexpr (lanes > 8) x = x + down<8>(x);
+    if constexpr (lanes > 4) x = x + down<4>(x);
+    x = x + down<2>(x);
+    return (x + down<1>(x)).first();
+  }
+  template <int Lanes>
+  static FOVEA_INLINE reg down(reg x) {  // lane i + Lanes in lane i
+    return xsimd::bitwise_cast<float>(xsimd::slide_right<4 * Lanes>(xsimd::bitwise_cast<uint32_t>(x)));
+  }
   static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) {
     return xsimd::select((lane >= reg(from)) & (lane < reg(to)), a, b);
   }

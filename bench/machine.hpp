@@ -1,0 +1,26 @@
+// The machine under the results: its name, its caches, and the limits of each ISA on it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+std::string machine_name(); // "Raspberry Pi 5 Model B", "AMD EPYC", or "unknown CPU"
+std::string compiler_name();
+
+struct level {
+  std::string name; // "L1", "L2", "L3", "DRAM"
+  size_t bytes;     // a working set that lives there
+};
+std::vector<level> memory_levels();
+
+struct limits {
+  int32_t isa;
+  double peak;              // flop per second
+  std::vector<double> read; // bytes per second, a rate for each level
+};
+limits limits_of(int32_t isa, const std::vector<level>& levels, bool quick);
+
+} // namespace bench

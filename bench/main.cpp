@@ -1,0 +1,145 @@
+// fovea_bench: how fast attention is on this core, as a share of what the core can do.
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fovea/fovea.h"
+#include "machine.hpp"
+#include "measure.hpp"
+#include "options.hpp"
+#include "report.hpp"
+
+namespace {
+
+using namespace bench;
+
+// One line on a terminal that says what is being measured; nothing where the output is kept.
+class progress {
+ public:
+  explicit progress(size_t steps) : steps_(steps), shown_(isatty(STDERR_FILENO) == 1) {}
+  ~progress() { clear(); }
+
+  void step(const std::string& what) {
+    ++step_;
+    if (shown_) std::fprintf(stderr, "\r\033[K[%zu/%zu] %s", step_, steps_, what.c_str());
+  }
+  void clear() const {
+    if (shown_) std::fprintf(stderr, "\r\033[K");
+  }
+
+ private:
+  size_t steps_, step_ = 0;
+  bool shown_;
+};
+
+// Prints between two lines of progress.
+void print(const progress& p, const std::string& text) {
+  p.clear();
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// SSE4.1 has no fused multiply-add and armv7 NEON flushes denormals: they have bits of their own.
+bool promises_bits(const result& r) { return r.isa != FOVEA_SSE41 && r.isa != FOVEA_NEON; }
+
+// Compares the results of one work, and says what is wrong with them; empty when all is well.
+std::string faults(const std::vector<result>& of_one_work) {
+  std::string text;
+  const result* first = nullptr;
+  for (const result& r : of_one_work) {
+    if (!r.finite) text += "note: " + r.what.name() + " on " + fovea_isa_name(r.isa) + " is not finite\n";
+    if (!promises_bits(r)) continue;
+    if (!first) first = &r;
+    if (r.digest != first->digest)
+      text += "note: " + r.what.name() + " has other bits on " + fovea_isa_name(r.isa) + " with scratch " + scratch_name(r.scratch) +
+              " than on " + fovea_isa_name(first->isa) + " with scratch " + scratch_name(first->scratch) + "\n";
+  }
+  return text;
+}
+
+void print_machine(const options& o, progress& p) {
+  const int32_t version = fovea_version();
+  print(p, "fovea " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100) +
+               " on " + machine_name() + ", one thread, bench built with " + compiler_name() + "\n\n");
+  const std::vector<level> levels = memory_levels();
+  std::vector<limits> machine;
+  for (int32_t isa : o.isas) {
+    p.step(std::string("limits of ") + fovea_isa_name(isa));
+    machine.push_back(limits_of(isa, levels, o.quick));
+  }
+  print(p, limits_table(levels, machine) + "\n" + table_head());
+}
+
+std::vector<result> measure_work(const work& w, const options& o, progress& p) {
+  std::vector<result> results;
+  p.step(w.name() + ", random numbers");
+  problem data(w);
+  for (int32_t isa : o.isas) {
+    for (scratch_size scratch : o.scratch) {
+      p.step(w.name() + ", " + fovea_isa_name(isa));
+      const result r = measure(data, w, isa, scratch, pace_of(o));
+      print(p, table_row(r));
+      if (r.status == FOVEA_OK) results.push_back(r);
+    }
+  }
+  return results;
+}
+
+int save(const options& o, const std::vector<result>& results) {
+  for (const auto& [path, text] : {std::pair{o.json, as_json(results)}, std::pair{o.csv, as_csv(results)}}) {
+    if (path.empty() || write_file(path, text)) continue;
+    std::fprintf(stderr, "fovea_bench: %s could not be written; free some room and run again\n", path.c_str());
+    return 2;
+  }
+  return 0;
+}
+
+int run(const options& o) {
+  const std::vector<work> works = works_with(o.filter);
+  progress p(o.isas.size() + works.size() * (1 + o.isas.size() * o.scratch.size()));
+  print_machine(o, p);
+  std::vector<result> results;
+  std::string found;
+  for (const work& w : works) {
+    const std::vector<result> of_work = measure_work(w, o, p);
+    const std::string fault = faults(of_work);
+    print(p, fault);
+    found += fault;
+    results.insert(results.end(), of_work.begin(), of_work.end());
+  }
+  print(p, "\nshare: of the limit, both as medians. quiet: the 10th percentile of the time instead. bench/README.md says more.\n");
+  if (found.empty() && results.size() > works.size())
+    print(p, "All results are finite, and those of one work have the same bits on every ISA with fma.\n");
+  const int saved = save(o, results);
+  return saved != 0 ? saved : found.empty() ? 0 : 1;
+}
+
+int start(int argc, char** argv) {
+  const options o = parse(argc, argv);
+  if (o.help) return std::fputs(help_text().c_str(), stdout) < 0;
+  if (!o.list) return run(o);
+  for (const work& w : works_with(o.filter)) std::puts(w.name().c_str());
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return start(argc, argv);
+  } catch (const usage_error& error) {
+    std::fprintf(stderr, "fovea_bench: %s\n", error.what());
+    return 2;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "fovea_bench: not enough memory for the next work; choose smaller ones with --filter\n");
+    return 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fovea_bench: %s\n", error.what());
+    return 1;
+  }
+}

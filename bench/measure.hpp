@@ -1,0 +1,46 @@
+// Measures one work on one ISA: samples of the work alternate with samples of the limits it is judged by.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "options.hpp"
+#include "problem.hpp"
+#include "works.hpp"
+
+namespace bench {
+
+double median(std::vector<double> samples);
+double lowest_tenth(std::vector<double> samples); // the 10th percentile
+
+struct result {
+  work what;
+  int32_t isa;
+  scratch_size scratch;
+  size_t scratch_bytes;
+  int32_t status; // of fovea_attend; what follows is there when it is FOVEA_OK
+  bool finite;
+  uint64_t digest;
+  int samples, parts;            // parts > 1: each sample was one of them
+  double seconds, quiet_seconds; // of the whole work: median, and 10th percentile
+  double peak, read;             // medians: flop per second; bytes per second of K and V, 0 where only the peak is the limit
+
+  double cache_bytes() const { return static_cast<double>(what.cache_bytes()); }
+  bool reading_binds() const { return read > 0 && cache_bytes() / read > what.flops() / peak; }
+  double limit_seconds() const { return reading_binds() ? cache_bytes() / read : what.flops() / peak; }
+  double share() const { return limit_seconds() / seconds; }
+  double quiet_share() const { return limit_seconds() / quiet_seconds; }
+  double gflops() const { return what.flops() / seconds * 1e-9; }
+  double gigabytes() const { return cache_bytes() / seconds * 1e-9; }
+};
+
+struct pace {
+  int rounds, least_rounds; // samples of a result, and how few a slow one may end with
+  double seconds;           // after so much time a result ends with the samples it has
+  bool whole;               // never head by head
+};
+pace pace_of(const options& o);
+
+result measure(problem& p, const work& w, int32_t isa, scratch_size scratch, const pace& speed);
+
+} // namespace bench

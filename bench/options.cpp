@@ -1,0 +1,141 @@
+// The flags of fovea_bench, one line each.
+#include "options.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+
+#include "fovea/fovea.h"
+#include "peak.hpp"
+#include "works.hpp"
+
+namespace bench {
+
+namespace {
+
+constexpr scratch_size ladder[] = {scratch_size::least, scratch_size::k64, scratch_size::best};
+
+bool usable(int32_t isa) { return fovea_has_isa(isa) == 1 && loops_of(isa); }
+
+std::vector<int32_t> usable_isas() {
+  std::vector<int32_t> isas;
+  for (int32_t isa = FOVEA_ISA_BEST + 1; isa < FOVEA_ISA_END; ++isa)
+    if (usable(isa)) isas.push_back(isa);
+  return isas;
+}
+
+std::vector<int32_t> isa_named(const std::string& name) {
+  std::string names;
+  for (int32_t isa : usable_isas()) {
+    if (name == fovea_isa_name(isa)) return {isa};
+    names += std::string(names.empty() ? "" : ", ") + fovea_isa_name(isa);
+  }
+  throw usage_error("--isa " + name + " cannot run here; choose one of: " + names);
+}
+
+std::vector<scratch_size> scratch_named(const std::string& name) {
+  if (name == "all") return {std::begin(ladder), std::end(ladder)};
+  for (scratch_size size : ladder)
+    if (name == scratch_name(size)) return {size};
+  throw usage_error("--scratch " + name + " is unknown; choose least, 64k, best or all");
+}
+
+int rounds_from(const std::string& text) {
+  int rounds = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, rounds);
+  if (parsed.ec != std::errc() || parsed.ptr != end || rounds < 1 || rounds > 100000)
+    throw usage_error("--rounds " + text + " is not a number from 1 to 100000");
+  return rounds;
+}
+
+// Found out before the measuring, not after it; a file that was there keeps what it holds until the results are written.
+std::string writable(const std::string& flag, const std::string& path) {
+  std::error_code ignored;
+  const bool was_there = std::filesystem::exists(path, ignored);
+  std::FILE* file = std::fopen(path.c_str(), "ab");
+  if (!file)
+    throw usage_error(flag + ": cannot write " + path + " (" + std::strerror(errno) + "); name a file in a folder that you may write to");
+  std::fclose(file);
+  if (!was_there) std::filesystem::remove(path, ignored);
+  return path;
+}
+
+struct flag {
+  const char *name, *value, *help; // value: what it is called in the help; null = the flag takes none
+  void (*apply)(options&, const std::string& value);
+};
+
+constexpr flag flags[] = {
+    {"--filter", "TEXT", "only works whose name contains TEXT: causal, gqa, \"8x64 512\"",
+     [](options& o, const std::string& text) { o.filter = text; }},
+    {"--isa", "NAME", "only this ISA; without it every ISA this CPU can run",
+     [](options& o, const std::string& name) { o.isas = isa_named(name); }},
+    {"--quick", nullptr, "fewer samples: the whole table in under two minutes", [](options& o, const std::string&) { o.quick = true; }},
+    {"--rounds", "N", "exactly N samples of each result; without it 61, fewer of a slow one",
+     [](options& o, const std::string& number) { o.rounds = rounds_from(number); }},
+    {"--scratch", "SIZE", "scratch memory: least, 64k, best (default), or all three",
+     [](options& o, const std::string& name) { o.scratch = scratch_named(name); }},
+    {"--whole", nullptr, "never time a long call head by head", [](options& o, const std::string&) { o.whole = true; }},
+    {"--json", "FILE", "also write the results as a JSON array",
+     [](options& o, const std::string& path) { o.json = writable("--json", path); }},
+    {"--csv", "FILE", "also write the results as CSV", [](options& o, const std::string& path) { o.csv = writable("--csv", path); }},
+    {"--list", nullptr, "print the names of the works", [](options& o, const std::string&) { o.list = true; }},
+    {"--help", nullptr, "print this text", [](options& o, const std::string&) { o.help = true; }},
+};
+
+const flag& flag_named(const std::string& name) {
+  for (const flag& f : flags)
+    if (name == f.name) return f;
+  throw usage_error(name + " is unknown; --help shows what there is");
+}
+
+// Takes one flag from the front of the words: "--flag value" or "--flag=value".
+void take(options& o, std::deque<std::string>& words) {
+  const std::string word = words.front();
+  words.pop_front();
+  const size_t equals = word.find('=');
+  const flag& f = flag_named(word.substr(0, equals));
+  if (equals != std::string::npos) words.push_front(word.substr(equals + 1));
+  if (!f.value && equals != std::string::npos) throw usage_error(std::string(f.name) + " takes no value");
+  if (f.value && (words.empty() || words.front().empty())) throw usage_error(std::string(f.name) + " needs a value; see --help");
+  f.apply(o, f.value ? words.front() : std::string());
+  if (f.value) words.pop_front();
+}
+
+} // namespace
+
+const char* scratch_name(scratch_size size) {
+  switch (size) {
+    case scratch_size::least:
+      return "least";
+    case scratch_size::k64:
+      return "64k";
+    default:
+      return "best";
+  }
+}
+
+std::string help_text() {
+  std::string text = "fovea_bench: attention against the limits of this core, measured in the same run\n\n";
+  for (const flag& f : flags) {
+    std::string left = std::string("  ") + f.name + (f.value ? std::string(" ") + f.value : "");
+    left.resize(20, ' ');
+    text += left + f.help + "\n";
+  }
+  return text;
+}
+
+options parse(int argc, char** argv) {
+  options o;
+  o.isas = usable_isas();
+  std::deque<std::string> words(argv + (argc > 0), argv + argc);
+  while (!words.empty()) take(o, words);
+  if (works_with(o.filter).empty()) throw usage_error("no work has a name with \"" + o.filter + "\" in it; --list shows the names");
+  return o;
+}
+
+} // namespace bench

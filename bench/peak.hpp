@@ -1,0 +1,33 @@
+// The limits of this core, measured by bare loops: multiply-adds that stay in registers, and reading memory.
+// Needs no nanobench, so that other programs may use it too.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace bench {
+
+// The loops of one ISA, each compiled in its own file with the flags of that ISA.
+struct isa_loops {
+  double flops_per_turn;
+  float (*multiply_add)(int64_t turns, float a, float b); // a * b is added to many chains, over and over
+  uint32_t (*read)(const void* data, size_t bytes);       // reads whole 512 bytes, once, in order
+};
+
+const isa_loops* loops_of(int32_t isa); // isa: FOVEA_AVX2 ...; null when this build has no loops for it
+
+// Takes samples of one ISA's multiply-add rate, each about 0.2 ms long: short enough to fall between the interrupts.
+class peak_meter {
+ public:
+  explicit peak_meter(int32_t isa);
+  double sample() const; // flop per second; 0 when this build has no loops for the ISA
+
+ private:
+  const isa_loops* loops_;
+  int64_t turns_ = 1;
+};
+
+double fma_peak(int32_t isa); // flop per second: the median of a few samples
+
+double read_rate(const isa_loops& loops, const void* data, size_t bytes, int passes); // bytes per second
+
+} // namespace bench

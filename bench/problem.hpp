@@ -1,0 +1,46 @@
+// The memory of one work: q, K and V with random values, room for the result, and the call that reads and writes them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "fovea/fovea.h"
+#include "works.hpp"
+
+namespace bench {
+
+// Memory that begins on a page, so that every run meets the same cache sets.
+class page_buffer {
+ public:
+  explicit page_buffer(size_t bytes);
+  void* data() const { return data_.get(); }
+  float* floats() const { return static_cast<float*>(data_.get()); }
+  size_t size() const { return bytes_; }
+
+ private:
+  struct release {
+    void operator()(void* data) const;
+  };
+  std::unique_ptr<void, release> data_;
+  size_t bytes_;
+};
+
+class problem {
+ public:
+  explicit problem(const work& w);
+
+  fovea_attention call(int32_t isa) const;
+  const page_buffer& cache() const { return cache_; } // K, then V
+
+  void spoil();            // fills the result with NaN, so that an old result is not taken for a new one
+  bool finite() const;     // every number of the result
+  uint64_t digest() const; // of the result's bits
+
+ private:
+  void pack_keys();
+
+  work work_;
+  page_buffer q_, cache_, out_;
+};
+
+} // namespace bench

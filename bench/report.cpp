@@ -1,0 +1,138 @@
+// Lays out results; every column has one width, so that rows can be printed as they come.
+#include "report.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <filesystem>
+
+namespace bench {
+namespace {
+
+__attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, pattern);
+  std::vsnprintf(text, sizeof text, pattern, arguments);
+  va_end(arguments);
+  return text;
+}
+
+std::string size_text(size_t bytes) {
+  if (bytes < 10000) return format("%zu B", bytes);
+  return bytes < 10000 * 1024 ? format("%zu KB", bytes / 1024) : format("%zu MB", bytes / (1024 * 1024));
+}
+
+std::string time_text(double seconds) {
+  if (seconds < 1e-3) return format("%.3g us", seconds * 1e6);
+  return seconds < 1 ? format("%.3g ms", seconds * 1e3) : format("%.3g s", seconds);
+}
+
+std::string rate_text(const result& r) {
+  return r.reading_binds() ? format("%.1f GB/s", r.gigabytes()) : format("%.1f GFLOP/s", r.gflops());
+}
+
+std::string limit_text(const result& r) {
+  return r.reading_binds() ? format("%.1f GB/s read", r.read * 1e-9) : format("%.1f GFLOP/s peak", r.peak * 1e-9);
+}
+
+std::string row(const char* work, const char* isa, const char* scratch, const char* time, const char* rate, const char* limit,
+                const char* share, const char* quiet) {
+  return format("%-29s %-7s %8s %9s %14s %18s %7s %7s\n", work, isa, scratch, time, rate, limit, share, quiet);
+}
+
+// One result as pairs of name and JSON value, the only list of what a file holds.
+struct field {
+  const char* name;
+  std::string value;
+};
+
+std::string quoted(const std::string& text) { return '"' + text + '"'; } // names here need no escapes
+
+std::vector<field> fields(const result& r) {
+  return {
+      {"work", quoted(r.what.name())},
+      {"isa", quoted(fovea_isa_name(r.isa))},
+      {"dtype", quoted("f32")},
+      {"q_heads", format("%d", r.what.q_heads)},
+      {"kv_heads", format("%d", r.what.kv_heads)},
+      {"dim", format("%d", r.what.dim)},
+      {"queries", format("%d", r.what.queries)},
+      {"keys", format("%d", r.what.keys)},
+      {"causal", r.what.causal ? "true" : "false"},
+      {"seconds", format("%.6g", r.seconds)},
+      {"gflops", format("%.6g", r.gflops())},
+      {"limit", format("%.6g", r.what.flops() / r.limit_seconds() * 1e-9)},
+      {"share", format("%.4f", r.share())},
+      {"share_quiet", format("%.4f", r.quiet_share())},
+      {"bound_by", quoted(r.reading_binds() ? "read" : "peak")},
+      {"peak_gflops", format("%.6g", r.peak * 1e-9)},
+      {"read_gbs", r.read > 0 ? format("%.6g", r.read * 1e-9) : "null"},
+      {"scratch", quoted(scratch_name(r.scratch))},
+      {"scratch_bytes", format("%zu", r.scratch_bytes)},
+      {"samples", format("%d", r.samples)},
+      {"parts", format("%d", r.parts)},
+      {"digest", quoted(format("%016llx", static_cast<unsigned long long>(r.digest)))},
+  };
+}
+
+std::string joined(const std::vector<field>& all, std::string (*text)(const field&)) {
+  std::string line;
+  for (const field& f : all) line += (line.empty() ? "" : ",") + text(f);
+  return line;
+}
+
+std::string json_pair(const field& f) { return quoted(f.name) + ":" + f.value; }
+std::string name_of(const field& f) { return f.name; }
+std::string value_of(const field& f) { return f.value == "null" ? "" : f.value; }
+
+} // namespace
+
+std::string limits_table(const std::vector<level>& levels, const std::vector<limits>& machine) {
+  std::string text = format("%-10s %16s", "limits", "FMA peak");
+  for (const level& l : levels) text += format(" %14s", (l.name + " " + size_text(l.bytes)).c_str());
+  text += "\n";
+  for (const limits& m : machine) {
+    text += format("%-10s %8.1f GFLOP/s", fovea_isa_name(m.isa), m.peak * 1e-9);
+    for (double rate : m.read) text += format(" %9.1f GB/s", rate * 1e-9);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string table_head() { return row("work", "isa", "scratch", "time", "rate", "limit", "share %", "quiet %"); }
+
+std::string table_row(const result& r) {
+  const std::string name = r.what.name(), scratch = size_text(r.scratch_bytes);
+  const char* isa = fovea_isa_name(r.isa);
+  if (r.status != FOVEA_OK)
+    return format("%-29s %-7s refused: %s: %s\n", name.c_str(), isa, fovea_argument_text(r.status), fovea_reason_text(r.status));
+  return row(name.c_str(), isa, scratch.c_str(), time_text(r.seconds).c_str(), rate_text(r).c_str(), limit_text(r).c_str(),
+             format("%.1f", 100 * r.share()).c_str(), format("%.1f", 100 * r.quiet_share()).c_str());
+}
+
+std::string as_json(const std::vector<result>& results) {
+  std::string text;
+  for (const result& r : results) text += (text.empty() ? "[\n {" : ",\n {") + joined(fields(r), json_pair) + "}";
+  return text.empty() ? "[]\n" : text + "\n]\n";
+}
+
+std::string as_csv(const std::vector<result>& results) {
+  std::string text;
+  for (const result& r : results) {
+    if (text.empty()) text = joined(fields(r), name_of) + "\n";
+    text += joined(fields(r), value_of) + "\n";
+  }
+  return text;
+}
+
+bool write_file(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (!file) return false;
+  const bool sent = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool written = std::fclose(file) == 0 && sent;
+  std::error_code ignored;
+  if (!written && std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
+  return written;
+}
+
+} // namespace bench

@@ -1,0 +1,75 @@
+// The table of works.
+#include "works.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+#include "fovea/fovea.h"
+
+namespace bench {
+namespace {
+
+// clang-format off
+constexpr work table[] = {
+    // kind            heads kv  dim queries keys causal  K
+    {"prefill",          8,  8,  64,   16,   16, false, FOVEA_ROWS},
+    {"prefill",          8,  8,  64,   64,   64, false, FOVEA_ROWS},
+    {"prefill",          8,  8,  64,  128,  128, false, FOVEA_ROWS},
+    {"prefill",          8,  8,  64,  512,  512, false, FOVEA_ROWS},
+    {"prefill",          8,  8,  64, 2048, 2048, false, FOVEA_ROWS},
+    {"prefill",          8,  8,  32,  512,  512, false, FOVEA_ROWS},
+    {"prefill",          8,  8, 128,  512,  512, false, FOVEA_ROWS},
+    {"causal",           8,  8,  64,   64,   64, true,  FOVEA_ROWS},
+    {"causal",           8,  8,  64,  128,  128, true,  FOVEA_ROWS},
+    {"causal",           8,  8,  64,  512,  512, true,  FOVEA_ROWS},
+    {"causal",           8,  8,  64, 2048, 2048, true,  FOVEA_ROWS},
+    {"tiny",             4,  4,  16,   32,   32, false, FOVEA_ROWS},
+    {"keyword spotting", 2,  2,  32,   98,   98, false, FOVEA_ROWS},
+    {"ViT-tiny",         3,  3,  64,  197,  197, false, FOVEA_ROWS},
+    {"decode",           8,  8,  64,    1,  128, false, FOVEA_ROWS},
+    {"decode",           8,  8,  64,    1,  128, false, FOVEA_PANELS},
+    {"decode",           8,  8,  64,    1,  512, false, FOVEA_ROWS},
+    {"decode",           8,  8,  64,    1,  512, false, FOVEA_PANELS},
+    {"decode",           8,  8,  64,    1, 2048, false, FOVEA_ROWS},
+    {"decode",           8,  8,  64,    1, 2048, false, FOVEA_PANELS},
+    {"decode",           8,  8,  64,    1, 8192, false, FOVEA_ROWS},
+    {"decode",           8,  8,  64,    1, 8192, false, FOVEA_PANELS},
+    {"decode GQA",       8,  2,  64,    1,  128, false, FOVEA_ROWS},
+    {"decode GQA",       8,  2,  64,    1,  128, false, FOVEA_PANELS},
+    {"decode GQA",       8,  2,  64,    1, 2048, false, FOVEA_ROWS},
+    {"decode GQA",       8,  2,  64,    1, 2048, false, FOVEA_PANELS},
+    {"decode GQA",       8,  2,  64,    1, 8192, false, FOVEA_ROWS},
+    {"decode GQA",       8,  2,  64,    1, 8192, false, FOVEA_PANELS},
+};
+// clang-format on
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+} // namespace
+
+std::string work::name() const {
+  std::string text = std::string(kind) + " " + std::to_string(q_heads);
+  if (decode()) text += "/" + std::to_string(kv_heads);
+  text += "x" + std::to_string(dim) + " " + std::to_string(keys);
+  if (decode()) text += k_layout == FOVEA_PANELS ? " panels" : " rows";
+  return text;
+}
+
+double work::flops() const { return 4.0 * q_heads * queries * keys * dim * (causal ? 0.5 : 1.0); }
+
+size_t work::cache_bytes() const {
+  return 2 * sizeof(float) * static_cast<size_t>(kv_heads) * static_cast<size_t>(keys) * static_cast<size_t>(dim);
+}
+
+std::vector<work> works_with(const std::string& filter) {
+  std::vector<work> chosen;
+  std::copy_if(std::begin(table), std::end(table), std::back_inserter(chosen),
+               [&](const work& w) { return lower(w.name()).find(lower(filter)) != std::string::npos; });
+  return chosen;
+}
+
+} // namespace bench

@@ -1,0 +1,24 @@
+// The works that are measured: what edge products ask of attention, from a keyword spotter to a decode over 8,192 keys.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+struct work {
+  const char* kind;
+  int32_t q_heads, kv_heads, dim, queries, keys;
+  bool causal;
+  int32_t k_layout; // FOVEA_ROWS or FOVEA_PANELS
+
+  bool decode() const { return queries == 1; }
+  std::string name() const;   // "prefill 8x64 512", "decode GQA 8/2x64 2048 panels"
+  double flops() const;       // 4 * queries * keys * dim per query head, half of it when causal
+  size_t cache_bytes() const; // K and V
+};
+
+std::vector<work> works_with(const std::string& filter); // those whose name contains the filter, whatever the case
+
+} // namespace bench

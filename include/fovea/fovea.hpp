@@ -1,0 +1,115 @@
+// fovea.hpp: the C++17 face of fovea. Header only: types become tags, sizes become constants, and every call ends in the C ABI.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "fovea/fovea.h"
+
+namespace fovea {
+
+// A tensor of heads x tokens x dim. Strides in elements; 0 = contiguous [head][token][dim].
+template <class T>
+struct view {
+  T* data = nullptr;
+  std::ptrdiff_t head_stride = 0, token_stride = 0;
+};
+
+template <class T>
+struct dtype_of;
+template <>
+struct dtype_of<float> {
+  static constexpr std::int32_t value = FOVEA_F32;
+};
+
+template <class T>
+constexpr fovea_in input(view<const T> x) {
+  fovea_in in{};
+  in.data = x.data;
+  in.head_stride = x.head_stride;
+  in.token_stride = x.token_stride;
+  in.dtype = dtype_of<T>::value;
+  return in;
+}
+template <class T>
+constexpr fovea_out output(view<T> x) {
+  fovea_out out{};
+  out.data = x.data;
+  out.head_stride = x.head_stride;
+  out.token_stride = x.token_stride;
+  out.dtype = dtype_of<T>::value;
+  return out;
+}
+
+struct shape {
+  std::int32_t q_heads, kv_heads, dim, queries, keys;
+  std::int32_t v_dim = 0;  // 0 = dim
+};
+
+// A call with everything else at its default; set options on the struct that comes back, then fovea_attend it.
+template <class T>
+constexpr fovea_attention attention(shape s, view<const T> q, view<const T> k, view<const T> v, view<T> out) {
+  fovea_attention a{};
+  a.q = input(q);
+  a.k = input(k);
+  a.v = input(v);
+  a.out = output(out);
+  a.q_heads = s.q_heads;
+  a.kv_heads = s.kv_heads;
+  a.dim = s.dim;
+  a.v_dim = s.v_dim;
+  a.queries = s.queries;
+  a.keys = s.keys;
+  return a;
+}
+
+// Scratch that suffices for dim and v_dim on every ISA, whatever else the call asks for.
+template <int Dim, int VDim = Dim>
+struct alignas(64) scratch {
+  unsigned char bytes[FOVEA_SCRATCH(Dim, VDim)];
+};
+
+// Everything that decoding one sequence needs, in one object for .bss: keys and values of up to Capacity tokens, and scratch.
+template <class T, int Heads, int KvHeads, int Dim, int Capacity>
+class fixed_attention {
+  static_assert(Heads > 0 && KvHeads > 0 && Heads % KvHeads == 0, "each kv head serves the same number of query heads");
+  static_assert(Dim >= 1 && Dim <= 1024, "a head has 1 to 1024 dimensions");
+  static_assert(Capacity > 0, "room for at least one token");
+
+ public:
+  // One token: k and v are [KvHeads][Dim]. When all places are taken the status is FOVEA_TOO_SMALL and nothing changes.
+  std::int32_t append(const T* k, const T* v) {
+    if (!k) return FOVEA_NULL | FOVEA_ARG_K << 8;
+    if (!v) return FOVEA_NULL | FOVEA_ARG_V << 8;
+    if (count_ == Capacity) return FOVEA_TOO_SMALL | FOVEA_ARG_KEYS << 8;
+    for (int g = 0; g < KvHeads; ++g)
+      for (int c = 0; c < Dim; ++c) {
+        k_[g][count_][c] = k[g * Dim + c];
+        v_[g][count_][c] = v[g * Dim + c];
+      }
+    ++count_;
+    return FOVEA_OK;
+  }
+
+  // One query that sees all tokens so far: q and out are [Heads][Dim]. Without tokens, out becomes zeros.
+  std::int32_t attend(const T* q, T* out) {
+    const fovea_attention a = call(q, out);
+    return fovea_attend(&a, scratch_.bytes, sizeof scratch_.bytes);
+  }
+
+  // The call behind attend, for those who want to change it.
+  fovea_attention call(const T* q, T* out) const {
+    constexpr std::ptrdiff_t head = std::ptrdiff_t{Capacity} * Dim;
+    return attention<T>({Heads, KvHeads, Dim, 1, count_}, {q}, {&k_[0][0][0], head, Dim}, {&v_[0][0][0], head, Dim}, {out});
+  }
+
+  std::int32_t count() const { return count_; }
+  void clear() { count_ = 0; }
+
+ private:
+  T k_[KvHeads][Capacity][Dim];
+  T v_[KvHeads][Capacity][Dim];
+  scratch<Dim> scratch_;
+  std::int32_t count_;
+};
+
+}  // namespace fovea
