@@ -53,12 +53,13 @@ void attend_units(const plan& p, const workspace& w) {
     if (u.kv_head != kv_head) keys.packed = first_panel;
     kv_head = u.kv_head;
     const int32_t rows = unit_row_count(p, u.row);
-    for (int32_t r = 0; r < rows; r += w.rows) p.isa->attend({&p, &w, &keys, u.kv_head, u.row + r, static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
+    for (int32_t r = 0; r < rows; r += w.rows)
+      p.isa->attend({&p, &w, &keys, u.kv_head, u.row + r, static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
   });
 }
 
-}  // namespace
-}  // namespace fovea
+} // namespace
+} // namespace fovea
 
 int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_size) {
   using namespace fovea;
@@ -67,7 +68,8 @@ int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_
   if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
   byte_range bytes;
   if (!range_of(scratch, scratch_size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
-  if (meets_input(p.bytes, bytes) || meet(bytes, p.bytes.out) || meet(bytes, p.bytes.partials)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
+  if (meets_input(p.bytes, bytes) || meet(bytes, p.bytes.out) || meet(bytes, p.bytes.partials))
+    return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
   workspace w;
   if (!make_workspace(p, scratch, scratch_size, w)) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   attend_units(p, w);

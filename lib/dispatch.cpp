@@ -2,19 +2,20 @@
 #include "isa/table.hpp"
 #include "kernel.hpp"
 #if defined(__x86_64__) || defined(__i386__)
-#include "../platforms/x86/cpu.hpp"
+#include "platforms/x86/cpu.hpp"
 #elif defined(__linux__) && defined(__arm__)
-#include "../platforms/linux-arm/cpu.hpp"
+#include "platforms/linux-arm/cpu.hpp"
 #else
 namespace fovea {
-static bool cpu_runs(int32_t) { return true; }  // what was compiled is what the core has
-}  // namespace fovea
+static bool cpu_runs(int32_t) { return true; } // what was compiled is what the core has
+} // namespace fovea
 #endif
 
 namespace fovea {
 namespace {
 
-const kernel* const kernels[] = {  // the best last
+const kernel* const kernels[] = {
+    // the best last
 #if FOVEA_WITH_SCALAR
     &scalar_kernel,
 #endif
@@ -35,7 +36,7 @@ const kernel* const kernels[] = {  // the best last
 #endif
 };
 
-}  // namespace
+} // namespace
 
 const kernel* find_kernel(int32_t isa) {
   for (int i = static_cast<int>(sizeof kernels / sizeof *kernels) - 1; i >= 0; --i)
@@ -43,11 +44,11 @@ const kernel* find_kernel(int32_t isa) {
   return nullptr;
 }
 
-}  // namespace fovea
+} // namespace fovea
 
 int32_t fovea_isa() {
   const fovea::kernel* k = fovea::find_kernel(FOVEA_ISA_BEST);
-  return k ? k->isa : FOVEA_ISA_BEST;
+  return k ? k->isa : 0;
 }
 
 int32_t fovea_has_isa(int32_t isa) { return fovea::find_kernel(isa) != nullptr; }

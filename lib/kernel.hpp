@@ -7,24 +7,24 @@ namespace fovea {
 // The caller's scratch, cut into pieces for tiles of at most `rows` rows.
 struct workspace {
   int rows, q_lead;
-  int panel_room;   // panels of 16 keys that fit
+  int panel_room; // panels of 16 keys that fit
   float* panels;
-  float* q;         // [dim][q_lead]
-  float* s;         // [rows][score_stride]
-  float *o, *total_o;      // [rows][up16(v_dim)]: of the span, and of all spans before it
-  float *sum, *total_sum;  // [rows][16]
-  float *top, *rescale, *total_top, *inverse;  // [rows]
-  int32_t* runs;    // 4 x [rows]: from and to of both runs of seen keys within a block
-  int32_t *head, *from, *to;                   // [rows]
-  const float** q_rows;                        // [rows]
-  float** out_rows;                            // [rows]
+  float* q;                                   // [dim][q_lead]
+  float* s;                                   // [rows][score_stride]
+  float *o, *total_o;                         // [rows][up16(v_dim)]: of the span, and of all spans before it
+  float *sum, *total_sum;                     // [rows][16]
+  float *top, *rescale, *total_top, *inverse; // [rows]
+  int32_t* runs;                              // 4 x [rows]: from and to of both runs of seen keys within a block
+  int32_t *head, *from, *to;                  // [rows]
+  const float** q_rows;                       // [rows]
+  float** out_rows;                           // [rows]
 };
 
 // K of one kv head as panels, in the caller's scratch. When all of them fit they are packed once, as queries need them;
 // queries ask for keys in a never falling order, so one mark is enough to know what is there.
 struct key_panels {
   bool all_fit;
-  int64_t first, packed;  // panels (absolute key / 16): the one that stands first in scratch, and the first not yet packed
+  int64_t first, packed; // panels (absolute key / 16): the one that stands first in scratch, and the first not yet packed
 };
 
 struct tile_job {
@@ -34,19 +34,19 @@ struct tile_job {
   int32_t kv_head;
   int64_t row;
   int32_t rows;
-  int32_t span;  // all spans if negative; else only this one (counted from first_span), left in p->partials
+  int32_t span; // all spans if negative; else only this one (counted from first_span), left in p->partials
 };
 
 struct kernel {
   int32_t isa;
   int32_t lanes;
-  int8_t tile_rows[8];      // rows of the shapes, largest first, ending in 1
-  int32_t rows;             // of a tile of queries; a multiple of the largest shape
+  int8_t tile_rows[8]; // rows of the shapes, largest first, ending in 1
+  int32_t rows;        // of a tile of queries; a multiple of the largest shape
   void (*attend)(const tile_job&);
   void (*merge)(const plan&);
   void (*pack_panel)(const float* rows, ptrdiff_t stride, int dim, float* panel);
 };
 
-const kernel* find_kernel(int32_t isa);  // null: this machine or this build has it not
+const kernel* find_kernel(int32_t isa); // null: this machine or this build has it not
 
-}  // namespace fovea
+} // namespace fovea

@@ -28,13 +28,14 @@ int32_t check_overlap(const float* panels, int32_t at, const float* rows, ptrdif
   byte_range read, written;
   if (!bytes_of({1, count, 0, stride, dim}, sizeof(float), in) || !range_of(rows, in, read)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_K);
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(dim);
-  if (!bytes_of({1, 2, 0, panel * first, 0 + panel}, sizeof(float), skipped) || !bytes_of({1, end - first, 0, panel, panel}, sizeof(float), out) ||
-      !range_of(panels + panel * first, out, written))
+  if (!bytes_of({1, 2, 0, panel * first, panel}, sizeof(float), skipped) ||
+      !bytes_of({1, end - first, 0, panel, panel}, sizeof(float), out) || !range_of(panels + panel * first, out, written))
     return refusal(FOVEA_OVERFLOW, FOVEA_ARG_OUT);
-  return meet(read, written) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : FOVEA_OK;
+  if (meet(read, written)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
+  return FOVEA_OK;
 }
 
-}  // namespace
+} // namespace
 
 int32_t fovea_pack_keys(float* panels, int32_t at, const float* rows, ptrdiff_t row_stride, int32_t count, int32_t dim) {
   const ptrdiff_t stride = row_stride ? row_stride : dim;

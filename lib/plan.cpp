@@ -44,6 +44,7 @@ int32_t check_dims(const fovea_attention& a, plan& p) {
 // What later versions bring is refused by name, never ignored.
 int32_t check_offered(const fovea_attention& a) {
   if (!all_zero(a.reserved, sizeof a.reserved / sizeof *a.reserved)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+  if (a.weights.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (!is_finite(a.softcap)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SOFTCAP);
   if (!is_zero(a.softcap)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
   if (a.alibi) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ALIBI);
@@ -96,7 +97,8 @@ int32_t check_input(const fovea_in& in, int32_t argument, extent e, bool panels,
   e.token_stride = in.token_stride ? in.token_stride : e.row;
   if (panels) e.tokens = up16(e.tokens);
   e.head_stride = in.head_stride;
-  if (!in.head_stride && __builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens), e.token_stride, &e.head_stride)) return refusal(FOVEA_OVERFLOW, argument);
+  if (!in.head_stride && __builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens), e.token_stride, &e.head_stride))
+    return refusal(FOVEA_OVERFLOW, argument);
   size_t size;
   if (!bytes_of(e, sizeof(float), size) || !range_of(in.data, size, bytes)) return refusal(FOVEA_OVERFLOW, argument);
   if (size && !in.data) return refusal(FOVEA_NULL, argument);
@@ -120,7 +122,8 @@ int32_t check_output(const fovea_attention& a, plan& p, byte_range& bytes) {
   if (o.dtype != FOVEA_F32 || o.zero_point || !is_zero(o.scale)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
   if (o.head_stride < 0 || o.token_stride < 0) return refusal(FOVEA_STRIDE, FOVEA_ARG_OUT);
   extent e{a.q_heads, a.queries, o.head_stride, o.token_stride ? o.token_stride : p.v_dim, p.v_dim};
-  if (!o.head_stride && __builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens), e.token_stride, &e.head_stride)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_OUT);
+  if (!o.head_stride && __builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens), e.token_stride, &e.head_stride))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_OUT);
   size_t size;
   if (!bytes_of(e, sizeof(float), size) || !range_of(o.data, size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_OUT);
   if (!rows_apart(e)) return refusal(FOVEA_STRIDE, FOVEA_ARG_OUT);
@@ -164,7 +167,7 @@ int32_t check_part(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
-}  // namespace
+} // namespace
 
 bool meets_input(const footprint& f, byte_range other) { return meet(other, f.q) || meet(other, f.k) || meet(other, f.v); }
 
@@ -190,4 +193,4 @@ int32_t make_plan(const fovea_attention* call, plan& p) {
   return FOVEA_OK;
 }
 
-}  // namespace fovea
+} // namespace fovea

@@ -11,32 +11,32 @@ namespace fovea {
 
 struct kernel;
 
-constexpr int block_keys = 256;                   // keys of one softmax step, aligned to absolute key 0
-constexpr int span_keys = 4096;                   // keys that are summed alone before they are merged
-constexpr int score_stride = block_keys + 16;     // of a row of scores; a stride of 1,024 bytes would fold rows onto few cache sets
-constexpr int unit_rows = 48;                     // rows of one unit of work; a constant, so that parts do not depend on scratch or ISA
+constexpr int block_keys = 256;               // keys of one softmax step, aligned to absolute key 0
+constexpr int span_keys = 4096;               // keys that are summed alone before they are merged
+constexpr int score_stride = block_keys + 16; // of a row of scores; a stride of 1,024 bytes would fold rows onto few cache sets
+constexpr int unit_rows = 48;                 // rows of one unit of work; a constant, so that parts do not depend on scratch or ISA
 constexpr int greatest_dim = 1024;
-constexpr int32_t greatest_count = 0x7fffffff - 4 * span_keys;  // of tokens, positions and heads: rounding up never overflows
+constexpr int32_t greatest_count = 0x7fffffff - 4 * span_keys; // of tokens, positions and heads: rounding up never overflows
 
 constexpr int up16(int n) { return (n + 15) & -16; }
 
 template <class T>
-struct rows_of {  // [head][token][dim], with strides in elements
+struct rows_of { // [head][token][dim], with strides in elements
   T* data;
   ptrdiff_t head, token;
 };
 
-struct footprint {  // of all that a call touches but its scratch
+struct footprint { // of all that a call touches but its scratch
   byte_range q, k, v, out, partials;
 };
 
 struct plan {
   rows_of<const float> q, k, v;
   rows_of<float> out;
-  bool packed_keys;          // k stands in panels
-  int32_t kv_heads, group;   // q_heads = kv_heads * group
+  bool packed_keys;        // k stands in panels
+  int32_t kv_heads, group; // q_heads = kv_heads * group
   int32_t dim, v_dim;
-  int64_t rows;              // queries * group: the rows of one kv head; row = query * group + head in group
+  int64_t rows; // queries * group: the rows of one kv head; row = query * group + head in group
   visibility see;
   float scale;               // times log2(e): softmax is base 2
   int32_t first_span, spans; // spans of 4,096 keys from absolute key 0 that the given keys touch
@@ -48,12 +48,12 @@ struct plan {
 
 int32_t make_plan(const fovea_attention* call, plan& p);
 bool meets_input(const footprint& f, byte_range other);
-bool partials_bytes(const plan& p, size_t& bytes);  // false on overflow
+bool partials_bytes(const plan& p, size_t& bytes); // false on overflow
 
 constexpr int32_t refusal(int32_t reason, int32_t argument) { return reason | argument << 8; }
 
 // One partial result: what a row has gathered in one span. Slots stand as [kv head][row][span].
-constexpr ptrdiff_t slot_floats(int v_dim) { return 16 + 16 + up16(v_dim); }  // sum, top, output
+constexpr ptrdiff_t slot_floats(int v_dim) { return 16 + 16 + up16(v_dim); } // sum, top, output
 inline float* slot(const plan& p, int32_t kv_head, int64_t row, int32_t span) {
   return p.partials + static_cast<ptrdiff_t>((kv_head * p.rows + row) * p.spans + span) * slot_floats(p.v_dim);
 }
@@ -67,4 +67,4 @@ inline float* out_row(const plan& p, int32_t kv_head, int64_t row) {
   return p.out.data + (kv_head * static_cast<ptrdiff_t>(p.group) + head) * p.out.head + query * p.out.token;
 }
 
-}  // namespace fovea
+} // namespace fovea

@@ -6,7 +6,7 @@
 namespace fovea {
 
 struct byte_range {
-  uintptr_t begin, end;  // empty when equal
+  uintptr_t begin, end; // empty when equal
 };
 
 constexpr bool meet(byte_range a, byte_range b) { return a.begin < b.end && b.begin < a.end; }
@@ -17,7 +17,7 @@ inline bool range_of(const void* data, size_t bytes, byte_range& out) {
   return bytes <= PTRDIFF_MAX && !__builtin_add_overflow(out.begin, bytes, &out.end);
 }
 
-struct extent {  // of a tensor of rows: counts and strides in elements
+struct extent { // of a tensor of rows: counts and strides in elements
   int32_t heads, tokens;
   ptrdiff_t head_stride, token_stride, row;
 };
@@ -35,4 +35,4 @@ inline bool bytes_of(const extent& e, size_t element, size_t& bytes) {
   return true;
 }
 
-}  // namespace fovea
+} // namespace fovea

@@ -19,15 +19,16 @@ const char* const reasons[] = {
 static_assert(sizeof reasons / sizeof *reasons == FOVEA_REASON_END);
 
 const char* const arguments[] = {
-    "call",   "q",       "k",     "v",     "out",  "q_heads, kv_heads", "dim",  "v_dim", "queries", "keys",     "first_key", "flags", "prefix", "keep_first",
-    "scale",  "softcap", "alibi", "sinks", "mask", "lse",               "weights", "part",  "partials", "isa", "ring",     "reserved",  "scratch",
+    "call",      "q",     "k",        "v",          "out",   "q_heads, kv_heads", "dim",     "v_dim", "queries", "keys",
+    "first_key", "flags", "prefix",   "keep_first", "scale", "softcap",           "alibi",   "sinks", "mask",    "lse",
+    "weights",   "part",  "partials", "isa",        "ring",  "reserved",          "scratch",
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 
 const char* const isas[] = {"best", "scalar", "sse41", "avx2", "avx512", "neon", "neon64"};
 static_assert(sizeof isas / sizeof *isas == FOVEA_ISA_END);
 
-}  // namespace
+} // namespace
 
 const char* fovea_reason_text(int32_t status) {
   const int32_t reason = FOVEA_REASON(status);

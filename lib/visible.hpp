@@ -11,15 +11,16 @@ constexpr int64_t larger(int64_t a, int64_t b) { return a < b ? b : a; }
 constexpr int64_t clamp(int64_t x, int64_t low, int64_t high) { return larger(low, smaller(x, high)); }
 
 struct visibility {
-  int64_t first_key, end;        // absolute keys that are given
-  int64_t position;              // of query 0
-  int64_t left, right;           // p - left <= j <= p + right; causal is folded into right
-  int64_t prefix, keep, ending;  // keys below prefix, and below keep as far as p + ending, are seen whatever the window says
+  int64_t first_key, end;       // absolute keys that are given
+  int64_t position;             // of query 0
+  int64_t left, right;          // p - left <= j <= p + right; causal is folded into right
+  int64_t prefix, keep, ending; // keys below prefix, and below keep as far as p + ending, are seen whatever the window says
 };
 
 struct seen {
-  int32_t head, from, to;  // keys first_key .. head-1 and from .. to-1; head <= from <= to
+  int32_t head, from, to; // keys first_key .. head-1 and from .. to-1; head <= from <= to
 };
+constexpr bool operator==(const seen& a, const seen& b) { return a.head == b.head && a.from == b.from && a.to == b.to; }
 
 constexpr seen seen_by(const visibility& see, int64_t query) {
   const int64_t p = see.position + query;
@@ -27,8 +28,8 @@ constexpr seen seen_by(const visibility& see, int64_t query) {
   int64_t head = clamp(kept, see.first_key, see.end);
   int64_t from = clamp(p - see.left, head, see.end);
   const int64_t to = clamp(p + see.right + 1, from, see.end);
-  if (from == head) from = head = see.first_key;  // the two runs touch: one run
+  if (from == head) from = head = see.first_key; // the two runs touch: one run
   return {static_cast<int32_t>(head), static_cast<int32_t>(from), static_cast<int32_t>(to)};
 }
 
-}  // namespace fovea
+} // namespace fovea

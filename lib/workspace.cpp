@@ -10,6 +10,7 @@ constexpr int block_panels = block_keys / 16;
 struct sizes {
   int rows;
   int64_t panels;
+  bool spans; // more than one: what comes together needs a place of its own
 };
 
 // The largest number of rows, at most `limit`, that the shapes of this ISA fill: whole groups, or one smaller group.
@@ -53,8 +54,8 @@ int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
   c.cut(w.s, rows * score_stride);
   c.cut(w.o, rows * width);
   c.cut(w.sum, rows * 16);
-  c.cut(w.total_o, p.spans > 1 ? rows * width : 0);
-  c.cut(w.total_sum, p.spans > 1 ? rows * 16 : 0);
+  c.cut(w.total_o, n.spans ? rows * width : 0);
+  c.cut(w.total_sum, n.spans ? rows * 16 : 0);
   c.cut(w.top, row_slots);
   c.cut(w.rescale, row_slots);
   c.cut(w.q_rows, rows);
@@ -83,18 +84,19 @@ int64_t needed_panels(const plan& p) {
 sizes best_sizes(const plan& p) {
   const int64_t panels = needed_panels(p);
   const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows)));
-  return {rows, p.rows > rows ? panels : smaller(panels, block_panels)};
+  return {rows, p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
 }
 
 // Scratch may begin anywhere: what is lost until the next multiple of the alignment counts.
 size_t with_alignment(int64_t bytes) { return static_cast<size_t>(bytes) + alignment - 1; }
 
-}  // namespace
+} // namespace
 
-size_t least_scratch(const plan& p) { return with_alignment(bytes(p, {1, smaller(needed_panels(p), 1)})); }
+// One row, one panel: whatever the counts of keys, queries and heads.
+size_t least_scratch(const plan& p) { return with_alignment(bytes(p, {1, p.packed_keys ? 0 : 1, true})); }
 
 size_t best_scratch(const plan& p) {
-  const int64_t n = bytes(p, best_sizes(p));
+  const int64_t n = larger(bytes(p, best_sizes(p)), bytes(p, {1, p.packed_keys ? 0 : 1, true}));
   return n > PTRDIFF_MAX - static_cast<int64_t>(alignment) ? PTRDIFF_MAX : with_alignment(n);
 }
 
@@ -104,7 +106,7 @@ bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
   const size_t lost = (alignment - reinterpret_cast<uintptr_t>(at) % alignment) % alignment;
   const int64_t room = static_cast<int64_t>(size - (alignment - 1));
   const sizes best = best_sizes(p);
-  sizes n{best.rows, smaller(best.panels, 4)};
+  sizes n{best.rows, smaller(best.panels, 4), best.spans};
   while (n.rows > 1 && bytes(p, n) > room) n.rows = fitting_rows(*p.isa, n.rows - 1);
   n.panels = 0;
   const int64_t panel_bytes = 16 * static_cast<int64_t>(p.dim) * static_cast<int64_t>(sizeof(float));
@@ -113,4 +115,4 @@ bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
   return true;
 }
 
-}  // namespace fovea
+} // namespace fovea

@@ -10,4 +10,4 @@ size_t best_scratch(const plan& p);
 // Cuts `size` bytes into the largest tiles and as many panels of K as fit; false when not even one row fits.
 bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w);
 
-}  // namespace fovea
+} // namespace fovea

@@ -42,7 +42,7 @@ constexpr fovea_out output(view<T> x) {
 
 struct shape {
   std::int32_t q_heads, kv_heads, dim, queries, keys;
-  std::int32_t v_dim = 0;  // 0 = dim
+  std::int32_t v_dim = 0; // 0 = dim
 };
 
 // A call with everything else at its default; set options on the struct that comes back, then fovea_attend it.
@@ -112,4 +112,4 @@ class fixed_attention {
   std::int32_t count_;
 };
 
-}  // namespace fovea
+} // namespace fovea

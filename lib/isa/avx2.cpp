@@ -9,6 +9,6 @@ struct avx2 : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   using shapes = shape_list<shape<6, 1>, shape<4, 1>, shape<2, 2>, shape<1, 4>>;
   static constexpr int rows = 24;
 };
-}  // namespace
+} // namespace
 const kernel avx2_kernel = kernel_of<avx2>(FOVEA_AVX2);
-}  // namespace fovea
+} // namespace fovea

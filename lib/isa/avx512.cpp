@@ -8,10 +8,10 @@ namespace {
 struct half : xsimd_isa<xsimd::fma3<xsimd::avx2>> {};
 
 struct avx512 : xsimd_isa<xsimd::avx512dq> {
-  using packing = half;  // squares of 8 x 8: xsimd transposes 16 x 16 through memory
+  using packing = half; // squares of 8 x 8: xsimd transposes 16 x 16 through memory
   using shapes = shape_list<shape<12, 2>, shape<8, 2>, shape<4, 4>, shape<2, 4>, shape<1, 4>>;
   static constexpr int rows = 48;
 };
-}  // namespace
+} // namespace
 const kernel avx512_kernel = kernel_of<avx512>(FOVEA_AVX512);
-}  // namespace fovea
+} // namespace fovea

@@ -9,6 +9,6 @@ struct neon : xsimd_isa<xsimd::neon> {
   using shapes = shape_list<shape<2, 1>, shape<1, 2>>;
   static constexpr int rows = 24;
 };
-}  // namespace
+} // namespace
 const kernel neon_kernel = kernel_of<neon>(FOVEA_NEON);
-}  // namespace fovea
+} // namespace fovea

@@ -9,6 +9,6 @@ struct neon64 : xsimd_isa<xsimd::neon64> {
   using shapes = shape_list<shape<6, 1>, shape<4, 1>, shape<2, 2>, shape<1, 4>>;
   static constexpr int rows = 24;
 };
-}  // namespace
+} // namespace
 const kernel neon64_kernel = kernel_of<neon64>(FOVEA_NEON64);
-}  // namespace fovea
+} // namespace fovea

@@ -10,6 +10,6 @@ struct scalar : scalar_isa {
   using shapes = shape_list<shape<4, 1, 4>, shape<2, 1, 8>, shape<1, 1, 16>>;
   static constexpr int rows = 24;
 };
-}  // namespace
+} // namespace
 const kernel scalar_kernel = kernel_of<scalar>(FOVEA_SCALAR);
-}  // namespace fovea
+} // namespace fovea

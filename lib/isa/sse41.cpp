@@ -9,6 +9,6 @@ struct sse41 : xsimd_isa<xsimd::sse4_1> {
   using shapes = shape_list<shape<2, 1>, shape<1, 2>>;
   static constexpr int rows = 24;
 };
-}  // namespace
+} // namespace
 const kernel sse41_kernel = kernel_of<sse41>(FOVEA_SSE41);
-}  // namespace fovea
+} // namespace fovea

@@ -4,4 +4,4 @@
 
 namespace fovea {
 extern const kernel scalar_kernel, sse41_kernel, avx2_kernel, avx512_kernel, neon_kernel, neon64_kernel;
-}  // namespace fovea
+} // namespace fovea

@@ -35,9 +35,9 @@ class tile_of_queries {
   const plan& p_;
   const workspace& w_;
   visit z_{};
-  int group_rows_ = 0;                   // rows, rounded up to whole groups
-  int64_t head_ = 0, from_ = 0, last_ = 0;  // keys that some row sees: first_key .. head-1 and from .. last-1
-  int64_t final_ = 0;                       // the last of them
+  int group_rows_ = 0;                     // rows, rounded up to whole groups
+  int64_t head_ = 0, from_ = 0, last_ = 0; // keys that some row sees: first_key .. head-1 and from .. last-1
+  int64_t final_ = 0;                      // the last of them
 
   int32_t first_span() const {
     const int64_t first = head_ > p_.see.first_key ? p_.see.first_key : from_;
@@ -48,13 +48,17 @@ class tile_of_queries {
     by_groups<Isa>(job_.rows, [&](auto, int, int end) { group_rows_ = end; });
     int64_t query = job_.row / p_.group;
     int head = static_cast<int>(job_.row % p_.group);
+    const seen last = seen_by(p_.see, (job_.row + job_.rows - 1) / p_.group);
+    seen s = seen_by(p_.see, query);
+    const bool alike = s == last; // runs only grow, so all rows between see the same
     for (int r = 0; r < job_.rows; ++r) {
       const ptrdiff_t h = job_.kv_head * static_cast<ptrdiff_t>(p_.group) + head, i = static_cast<ptrdiff_t>(query);
       w_.q_rows[r] = p_.q.data + h * p_.q.head + i * p_.q.token;
       w_.out_rows[r] = p_.out.data + h * p_.out.head + i * p_.out.token;
-      const seen s = seen_by(p_.see, query);
       w_.head[r] = s.head, w_.from[r] = s.from, w_.to[r] = s.to;
-      if (++head == p_.group) head = 0, ++query;
+      if (++head < p_.group) continue;
+      head = 0, ++query;
+      if (!alike) s = seen_by(p_.see, query);
     }
   }
 
@@ -146,14 +150,18 @@ class tile_of_queries {
 
   // The runs of the block, and how many rows need no block behind it.
   void find_runs(int64_t block) {
-    const int64_t first = larger(block, p_.see.first_key), end = smaller(block + block_keys, p_.see.end);
-    const auto within = [&](int64_t key) { return static_cast<int32_t>(clamp(key, first, end) - block); };
-    int32_t* runs = w_.runs;
+    const int32_t at = static_cast<int32_t>(block), first = static_cast<int32_t>(larger(block, p_.see.first_key));
+    const int32_t end = static_cast<int32_t>(smaller(block + block_keys, p_.see.end));
+    const auto within = [&](int32_t key) { return (key < first ? first : key < end ? key : end) - at; };
     z_.first_run = head_ > first ? 0 : 1;
     z_.was_done = z_.done;
     for (int r = 0; r < group_rows_; ++r) {
-      runs[r] = within(p_.see.first_key), runs[w_.rows + r] = within(w_.head[r]);
-      runs[2 * w_.rows + r] = within(w_.from[r]), runs[3 * w_.rows + r] = within(w_.to[r]);
+      z_.from[1][r] = within(w_.from[r]);
+      z_.to[1][r] = within(w_.to[r]);
+    }
+    for (int r = 0; r < group_rows_ && z_.first_run == 0; ++r) {
+      z_.from[0][r] = first - at;
+      z_.to[0][r] = within(w_.head[r]);
     }
     while (z_.done < job_.rows && w_.to[z_.done] <= end) ++z_.done;
     if (z_.done == job_.rows || block + block_keys > final_) z_.done = group_rows_;
@@ -228,4 +236,4 @@ constexpr kernel kernel_of(int32_t isa) {
   return kernel_with<Isa>(isa, typename Isa::shapes{});
 }
 
-}  // namespace fovea
+} // namespace fovea

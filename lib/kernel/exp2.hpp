@@ -5,15 +5,17 @@
 namespace fovea {
 
 constexpr float log2_e = 1.44269504f;
-constexpr float magic = 12582912.f;       // 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits
-constexpr float deepest = -100.f;         // exponents stop here: 2^-100 cannot be seen beside 1, and is far from denormal
-constexpr float lowest = -3e38f;          // the reference of a row that has seen no key
-constexpr float exact_limit = 4194304.f;  // 2^22: below it, magic - top is exact
+constexpr float magic = 12582912.f;      // 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits
+constexpr float deepest = -100.f;        // exponents stop here: 2^-100 cannot be seen beside 1, and is far from denormal
+constexpr float lowest = -3e38f;         // the reference of a row that has seen no key
+constexpr float exact_limit = 4194304.f; // 2^22: below it, magic - top is exact
 
-template <class Isa, int N>
-FOVEA_INLINE floats<Isa, N> nearest(const floats<Isa, N>& x) {
-  const auto m = floats<Isa, N>::all(magic);
-  return (x + m) - m;
+// The reference for a largest score x: an integer at most 1 away. Floats from 2^23 on are integers already, and magic would round them.
+template <class Isa>
+FOVEA_INLINE f32x16<Isa> nearest(const f32x16<Isa>& x) {
+  constexpr float whole = 8388608.f;
+  const auto m = f32x16<Isa>::all(magic), rounded = (x + m) - m;
+  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -whole, whole, rounded.r[i], x.r[i]); });
 }
 
 // 2^(score - top) for an integer top: shift = magic - top, floor = top + deepest. The subtraction happens in the exponent, without rounding.
@@ -21,7 +23,7 @@ template <class Isa>
 FOVEA_INLINE typename Isa::reg exp2_reg(typename Isa::reg score, typename Isa::reg shift, typename Isa::reg floor) {
   const auto x = Isa::max(score, floor);
   const auto t = Isa::add(x, shift);
-  const auto r = Isa::sub(x, Isa::sub(t, shift));  // exact, |r| <= 1/2
+  const auto r = Isa::sub(x, Isa::sub(t, shift)); // exact, |r| <= 1/2
   auto p = Isa::fma(Isa::spread(1.32647273e-3f), r, Isa::spread(9.67151299e-3f));
   p = Isa::fma(p, r, Isa::spread(5.55073358e-2f));
   p = Isa::fma(p, r, Isa::spread(2.40222424e-1f));
@@ -39,4 +41,4 @@ FOVEA_INLINE floats<Isa, N> exp2_below(const floats<Isa, N>& x) {
   return exp2_from(x, floats<Isa, N>::all(magic), floats<Isa, N>::all(deepest));
 }
 
-}  // namespace fovea
+} // namespace fovea

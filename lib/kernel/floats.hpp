@@ -69,7 +69,8 @@ template <class Isa>
 FOVEA_INLINE f32x16<Isa> inside(int from, int to, const f32x16<Isa>& a, const f32x16<Isa>& b) {
   alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const float low = static_cast<float>(from), high = static_cast<float>(to);
-  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(Isa::load(lane + i * Isa::lanes), low, high, a.r[i], b.r[i]); });
+  return f32x16<Isa>::each([&](int i)
+                               FOVEA_LAMBDA_INLINE { return Isa::inside(Isa::load(lane + i * Isa::lanes), low, high, a.r[i], b.r[i]); });
 }
 
 // The sum of sixteen lanes as one fixed tree: i + (i + 8), then + 4, + 2, + 1.
@@ -104,4 +105,4 @@ FOVEA_INLINE void store_first(float* p, const floats<Isa, N>& x, int n) {
   for (int i = 0; i < n; ++i) p[i] = t[i];
 }
 
-}  // namespace fovea
+} // namespace fovea

@@ -5,7 +5,7 @@
 
 namespace fovea {
 
-struct factors {  // what both sides are multiplied by when they meet at the larger reference
+struct factors { // what both sides are multiplied by when they meet at the larger reference
   float top, old, next;
 };
 template <class Isa>
@@ -79,4 +79,4 @@ void merge_partials(const plan& p) {
     for (int64_t r = 0; r < p.rows; ++r) merge_row<Isa>(p, slot(p, g, r, 0), out_row(p, g, r));
 }
 
-}  // namespace fovea
+} // namespace fovea

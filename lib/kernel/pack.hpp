@@ -67,4 +67,4 @@ inline void pack_panel(const float* rows, ptrdiff_t stride, int64_t first, int64
   }
 }
 
-}  // namespace fovea
+} // namespace fovea

@@ -8,7 +8,7 @@ namespace fovea {
 
 struct scalar_isa {
   using reg = float;
-  using packing = scalar_isa;  // whose registers transpose
+  using packing = scalar_isa; // whose registers transpose
   static constexpr int lanes = 1;
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
@@ -33,4 +33,4 @@ struct scalar_isa {
   static FOVEA_INLINE void transpose(reg (&)[1]) {}
 };
 
-}  // namespace fovea
+} // namespace fovea

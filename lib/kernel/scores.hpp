@@ -4,7 +4,7 @@
 
 namespace fovea {
 
-struct packed_keys_view {  // keys from .. to-1 of the block stand as panels at `at`; from is a multiple of 16
+struct packed_keys_view { // keys from .. to-1 of the block stand as panels at `at`; from is a multiple of 16
   const float* at;
   int from, to;
 };
@@ -37,4 +37,4 @@ __attribute__((noinline)) void score_groups(const visit& z, const packed_keys_vi
     for (; key < most; key += Shape::lanes) across_rows(narrow{}, Shape::lanes);
 }
 
-}  // namespace fovea
+} // namespace fovea

@@ -9,14 +9,11 @@ namespace fovea {
 // Walks the vectors of sixteen that hold keys from .. to-1: whole(j), or edge(j, a, b) where only lanes a .. b-1 are meant.
 template <class Whole, class Edge>
 FOVEA_INLINE void walk(int from, int to, Whole whole, Edge edge) {
-  if (from >= to) return;
-  int j = from & -16;
-  if (from != j) {
-    edge(j, from - j, to - j < 16 ? to - j : 16);
-    j += 16;
+  for (int j = from & -16; j < to; j += 16) {
+    if (j >= from)
+      for (; j + 16 <= to; j += 16) whole(j);
+    if (j < to) edge(j, from - j, to - j);
   }
-  for (; j + 16 <= to; j += 16) whole(j);
-  if (j < to) edge(j, 0, to - j);
 }
 
 template <class Isa>
@@ -31,6 +28,23 @@ FOVEA_INLINE float peak_of(const visit& z, int row) {
   return largest(peak);
 }
 
+// Is magic - top exact? Not for a NaN either.
+FOVEA_INLINE bool exact(float top) { return top < exact_limit && top > -exact_limit; }
+
+// Scores so large that it is not are first moved to top, with one rounding, and weighed from 0.
+template <class Isa>
+__attribute__((noinline)) void move_to_top(const visit& z, int row) {
+  float* s = z.s + row * score_stride;
+  const auto top = f32x16<Isa>::all(z.top[row]);
+  for (int run = z.first_run; run < 2; ++run)
+    walk(
+        z.from[run][row], z.to[run][row], [&](int j) FOVEA_LAMBDA_INLINE { (f32x16<Isa>::load(s + j) - top).store(s + j); },
+        [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
+          const auto score = f32x16<Isa>::load(s + j);
+          inside(a, b, score - top, score).store(s + j);
+        });
+}
+
 // top = max(top, nearest integer of the largest score), for sixteen rows at a time; rescale = 2^(old top - top).
 template <class Isa>
 inline void raise_tops(const visit& z) {
@@ -42,6 +56,8 @@ inline void raise_tops(const visit& z) {
     const auto top = max(nearest(f32x16<Isa>::load(peak)), old);
     top.store(z.top + from);
     if (!z.start) exp2_below(old - top).store(z.rescale + from);
+    for (int r = from; r < to; ++r)
+      if (!exact(z.top[r])) move_to_top<Isa>(z, r);
   }
 }
 
@@ -67,20 +83,6 @@ FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
   return sum;
 }
 
-// Scores so large that magic - top would round are first moved to top, with one rounding, and weighed from 0.
-template <class Isa>
-__attribute__((noinline)) void move_to_top(const visit& z, int row) {
-  float* s = z.s + row * score_stride;
-  const auto top = f32x16<Isa>::all(z.top[row]);
-  for (int run = z.first_run; run < 2; ++run)
-    walk(
-        z.from[run][row], z.to[run][row], [&](int j) FOVEA_LAMBDA_INLINE { (f32x16<Isa>::load(s + j) - top).store(s + j); },
-        [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
-          const auto score = f32x16<Isa>::load(s + j);
-          inside(a, b, score - top, score).store(s + j);
-        });
-}
-
 FOVEA_INLINE bool leaves(const visit& z, int row) { return z.direct && row >= z.was_done && row < z.done; }
 
 // Weighing is all arithmetic: a good time to fetch what comes next, rows of the output and of the next tile's queries.
@@ -94,9 +96,7 @@ inline void weigh(const visit& z) {
   for (int r = 0; r < z.rows; ++r) {
     prefetch_for(z, r);
     const float top = z.top[r];
-    const bool exact = top < exact_limit && top > -exact_limit;
-    if (!exact) move_to_top<Isa>(z, r);
-    auto sum = weigh_row<Isa>(z, r, exact ? top : 0);
+    auto sum = weigh_row<Isa>(z, r, exact(top) ? top : 0);
     if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
     sum.store(z.sum + r * 16);
     if (leaves(z, r)) {
@@ -106,4 +106,4 @@ inline void weigh(const visit& z) {
   }
 }
 
-}  // namespace fovea
+} // namespace fovea

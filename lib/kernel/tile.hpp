@@ -28,7 +28,7 @@ struct accumulator {
   }
 };
 
-struct panels_view {  // where the vectors of a step stand: at + n * next + k * step
+struct panels_view { // where the vectors of a step stand: at + n * next + k * step
   const float* at;
   ptrdiff_t next, step;
 };
@@ -62,4 +62,4 @@ FOVEA_INLINE void tile(const float* a, ptrdiff_t a_step, panels_view b, int dept
   if (depth) tile_step<RowStep>(a, b.at, b.next, from, acc);
 }
 
-}  // namespace fovea
+} // namespace fovea

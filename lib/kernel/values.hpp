@@ -4,7 +4,7 @@
 
 namespace fovea {
 
-struct columns {  // of one accumulator tile: where they stand in o, in V and out, and how many of a vector exist
+struct columns { // of one accumulator tile: where they stand in o, in V and out, and how many of a vector exist
   int in_o, at, count;
 
   template <class Vector>
@@ -26,6 +26,24 @@ struct whole_columns : columns {
     x.store(p);
   }
 };
+
+// The same for a few rows in several passes over V, where memory is the limit: each pass fetches its part of the next block.
+struct fetching_columns : whole_columns {
+  ptrdiff_t block;
+
+  template <class Vector>
+  FOVEA_INLINE Vector load(const float* p) const {
+    __builtin_prefetch(p + block, 0, 2);
+    return Vector::load(p);
+  }
+};
+template <class Shape>
+FOVEA_INLINE auto columns_for(const visit& z, int in_o, int at) {
+  if constexpr (Shape::rows > 1 && Shape::rows <= 4 && Shape::vectors < 4)
+    return fetching_columns{{{in_o, at, Shape::lanes}}, block_keys * z.v_stride};
+  else
+    return whole_columns{{in_o, at, Shape::lanes}};
+}
 
 // Keys that only some rows of a group see: row m sees from(m) .. to(m)-1 of them.
 template <int Rows, class From, class To, class Add>
@@ -49,11 +67,13 @@ FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulat
     for (int n = 0; n < Shape::vectors; ++n)
       acc.at[m][n] = fma_by(s[m * score_stride + key], c.template load<vector>(v + n * 16), acc.at[m][n]);
   };
-  if (last > 0 && begin >= end) return add_ragged<last + 1>([&](int m) FOVEA_LAMBDA_INLINE { return from[m]; }, [&](int m) FOVEA_LAMBDA_INLINE { return to[m]; }, add);
-  if (last > 0 && from[0] < begin) add_ragged<last + 1>([&](int m) FOVEA_LAMBDA_INLINE { return from[m]; }, [&](int) FOVEA_LAMBDA_INLINE { return begin; }, add);
+  if (last > 0 && begin >= end)
+    return add_ragged<last + 1>([&](int m) FOVEA_LAMBDA_INLINE { return from[m]; }, [&](int m) FOVEA_LAMBDA_INLINE { return to[m]; }, add);
+  if (last > 0 && from[0] < begin)
+    add_ragged<last + 1>([&](int m) FOVEA_LAMBDA_INLINE { return from[m]; }, [&](int) FOVEA_LAMBDA_INLINE { return begin; }, add);
   if (begin < end) tile<score_stride>(s + begin, 1, panels_view{z.v_row(begin) + c.at, 16, z.v_stride}, end - begin, c, acc);
   const int more = to[last] - end;
-  if (more == last) {  // causal: each row sees one key more than the row before it; no branch inside
+  if (more == last) { // causal: each row sees one key more than the row before it; no branch inside
 #pragma GCC unroll 16
     for (int t = 0; t < last; ++t)
 #pragma GCC unroll 16
@@ -69,12 +89,16 @@ FOVEA_INLINE void settle(const visit& z, int row, Columns c, accumulator<Isa, Sh
   using vector = floats<Isa, Shape::lanes>;
   float* o = z.o + static_cast<ptrdiff_t>(row) * z.width + c.in_o;
   if (!z.start)
-    acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * 16), x); });
+    acc.each([&](int m, int n, vector& x)
+                 FOVEA_LAMBDA_INLINE { x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * 16), x); });
   if (!z.direct || row + Shape::rows > z.done)
     return acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x.store(o + m * z.width + n * 16); });
   const auto zero = vector::all(0);
+  const auto leave = [&](int m, int n, vector& x)
+                         FOVEA_LAMBDA_INLINE { c.store(z.out[row + m] + c.at + n * 16, fma_by(z.inverse[row + m], x, zero)); };
+  if (row + Shape::rows <= z.rows) return acc.each(leave);
   acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE {
-    if (row + m < z.rows) c.store(z.out[row + m] + c.at + n * 16, fma_by(z.inverse[row + m], x, zero));
+    if (row + m < z.rows) leave(m, n, x);
   });
 }
 
@@ -101,7 +125,7 @@ __attribute__((noinline)) void value_groups(const visit& z, int first_row, int e
   using narrow = shape<Shape::rows, 1, Shape::lanes>;
   const auto down_rows = [&](auto tile_shape, int in_o, int at) FOVEA_LAMBDA_INLINE {
     for (int r = first_row; r < end_row; r += Shape::rows)
-      if (group_works(z, r, Shape::rows)) value_tile<Isa, decltype(tile_shape)>(z, r, whole_columns{{in_o, at, Shape::lanes}});
+      if (group_works(z, r, Shape::rows)) value_tile<Isa, decltype(tile_shape)>(z, r, columns_for<Shape>(z, in_o, at));
   };
   int c = 0;
   for (; c + step <= (z.v_dim & -16); c += step) down_rows(Shape{}, c, c);
@@ -115,4 +139,4 @@ __attribute__((noinline)) void value_rows_short(const visit& z) {
     if (group_works(z, r, 1)) value_tile<Isa, shape<1, 1>>(z, r, columns{0, 0, z.v_dim});
 }
 
-}  // namespace fovea
+} // namespace fovea

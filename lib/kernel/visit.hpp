@@ -6,21 +6,21 @@
 namespace fovea {
 
 struct visit {
-  int dim, v_dim, width;  // width = v_dim in whole vectors: of a row of o
-  int rows;               // of queries; the last group of a tile may compute a few rows more, which are never stored
+  int dim, v_dim, width; // width = v_dim in whole vectors: of a row of o
+  int rows;              // of queries; the last group of a tile may compute a few rows more, which are never stored
   ptrdiff_t q_lead;
-  const float* q;  // [dim][q_lead]
+  const float* q; // [dim][q_lead]
   float *s, *o, *sum, *top, *rescale, *inverse;
-  const float* v;  // row of key `v_first` of the block
+  const float* v; // row of key `v_first` of the block
   ptrdiff_t v_stride;
   int v_first;
-  const int32_t *from[2], *to[2];  // what each row sees: two runs of keys within the block, growing with the row
-  int first_run;                   // 1 when run 0 is empty for all rows
-  bool start;                      // first block of the span: nothing to rescale
-  bool direct;                     // results go out from the last block; else they stay in o
-  int was_done, done;              // rows that needed no block from here on, and those that need none after this one
-  float* const* out;               // [rows]
-  const float* next_q;             // rows that the next tile will want, for prefetching
+  int32_t *from[2], *to[2]; // what each row sees: two runs of keys within the block, growing with the row
+  int first_run;            // 1 when run 0 is empty for all rows
+  bool start;               // first block of the span: nothing to rescale
+  bool direct;              // results go out from the last block; else they stay in o
+  int was_done, done;       // rows that needed no block from here on, and those that need none after this one
+  float* const* out;        // [rows]
+  const float* next_q;      // rows that the next tile will want, for prefetching
   ptrdiff_t q_stride;
   int next_rows;
 
@@ -58,4 +58,4 @@ FOVEA_INLINE void by_groups(int rows, Phase phase) {
   if (rows > whole) with_shape(typename Isa::shapes{}, rows - whole, [&](auto shape, int n) { call(shape, whole, whole + n); });
 }
 
-}  // namespace fovea
+} // namespace fovea

@@ -9,7 +9,7 @@ namespace fovea {
 template <class Arch>
 struct xsimd_isa {
   using reg = xsimd::batch<float, Arch>;
-  using packing = xsimd_isa;  // whose registers transpose
+  using packing = xsimd_isa; // whose registers transpose
   using ints = xsimd::batch<int32_t, Arch>;
   static constexpr int lanes = static_cast<int>(reg::size);
   static FOVEA_INLINE reg load(const float* p) { return reg::load_unaligned(p); }
@@ -19,16 +19,22 @@ struct xsimd_isa {
   static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
   static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }
   static FOVEA_INLINE reg sub(reg a, reg b) { return a - b; }
-  static FOVEA_INLINE reg max(reg x, reg floor) { return xsimd::max(x, floor); }  // x86 returns x when unordered, NEON a NaN
-  static FOVEA_INLINE float largest(reg x) { return xsimd::reduce_max(x); }
-  static FOVEA_INLINE float sum_tree(reg x) {  // of a register: i + (i + lanes / 2), and so on down to one
+  static FOVEA_INLINE reg max(reg x, reg floor) { return xsimd::max(x, floor); } // x86 returns x when unordered, NEON a NaN
+  // Both walk down a register as the fixed tree does: i and i + lanes / 2, and so on to one.
+  static FOVEA_INLINE float sum_tree(reg x) {
     if constexpr (lanes > 8) x = x + down<8>(x);
     if constexpr (lanes > 4) x = x + down<4>(x);
     x = x + down<2>(x);
     return (x + down<1>(x)).first();
   }
+  static FOVEA_INLINE float largest(reg x) {
+    if constexpr (lanes > 8) x = max(x, down<8>(x));
+    if constexpr (lanes > 4) x = max(x, down<4>(x));
+    x = max(x, down<2>(x));
+    return max(x, down<1>(x)).first();
+  }
   template <int Lanes>
-  static FOVEA_INLINE reg down(reg x) {  // lane i + Lanes in lane i
+  static FOVEA_INLINE reg down(reg x) { // lane i + Lanes in lane i
     return xsimd::bitwise_cast<float>(xsimd::slide_right<4 * Lanes>(xsimd::bitwise_cast<uint32_t>(x)));
   }
   static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) {
@@ -42,4 +48,4 @@ struct xsimd_isa {
   static FOVEA_INLINE void transpose(reg (&t)[lanes]) { xsimd::transpose(t, t + lanes); }
 };
 
-}  // namespace fovea
+} // namespace fovea

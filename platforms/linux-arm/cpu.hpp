@@ -13,4 +13,4 @@ inline bool cpu_runs(int32_t isa) {
   return caps & hwcap_vfpv4;
 }
 
-}  // namespace fovea
+} // namespace fovea

@@ -43,4 +43,4 @@ inline bool cpu_runs(int32_t isa) {
   return isas >> isa & 1;
 }
 
-}  // namespace fovea
+} // namespace fovea
