@@ -1,0 +1,99 @@
+// Data for tests: numbers that differ in every place, and memory that notices when somebody reads or writes beside it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace data {
+
+// A number in [-1, 1), a multiple of 2^-23, that depends on every bit of seed and index. Integers only: the same on every machine.
+inline float noise(uint32_t seed, uint32_t index) {
+  uint32_t x = seed * 0x9E3779B1u + index;
+  x = (x ^ (x >> 16)) * 0x7FEB352Du;
+  x = (x ^ (x >> 15)) * 0x846CA68Bu;
+  x ^= x >> 16;
+  return static_cast<float>(static_cast<int32_t>(x >> 8) - (1 << 23)) / static_cast<float>(1 << 23);
+}
+
+// Whole numbers from the same source, for shapes drawn by lot.
+class lottery {
+ public:
+  explicit lottery(uint32_t seed) : state_(seed * 2654435761u + 1) {}
+  int32_t between(int32_t low, int32_t high) {
+    state_ = state_ * 1664525u + 1013904223u;
+    return low + static_cast<int32_t>((state_ >> 8) % static_cast<uint32_t>(high - low + 1));
+  }
+  bool one_in(int32_t n) { return between(1, n) == 1; }
+
+ private:
+  uint32_t state_;
+};
+
+constexpr unsigned char untouched = 0xFF;  // four of them are a float NaN: whoever reads it shows it
+
+inline bool all_untouched(const unsigned char* from, const unsigned char* to) {
+  while (from < to)
+    if (*from++ != untouched) return false;
+  return true;
+}
+
+inline bool is_untouched(float x) {
+  unsigned char bytes[sizeof x];
+  std::memcpy(bytes, &x, sizeof x);
+  return all_untouched(bytes, bytes + sizeof x);
+}
+
+// `count` elements that hold NaN until they are written, with 512 bytes of NaN before and behind them.
+// `offset` moves the first element away from its natural alignment.
+template <class T>
+class guarded {
+ public:
+  explicit guarded(size_t count, size_t offset = 0) : bytes_(2 * margin + count * sizeof(T) + offset, untouched), count_(count), offset_(offset) {}
+  T* data() { return reinterpret_cast<T*>(bytes_.data() + margin + offset_); }
+  const T* data() const { return reinterpret_cast<const T*>(bytes_.data() + margin + offset_); }
+  size_t size() const { return count_; }
+  T& operator[](size_t i) { return data()[i]; }
+  const T& operator[](size_t i) const { return data()[i]; }
+  void wipe() { bytes_.assign(bytes_.size(), untouched); }
+  bool guards_hold() const {
+    const unsigned char *begin = bytes_.data(), *first = begin + margin + offset_;
+    return all_untouched(begin, first) && all_untouched(first + count_ * sizeof(T), begin + bytes_.size());
+  }
+  bool nothing_written() const { return all_untouched(bytes_.data(), bytes_.data() + bytes_.size()); }
+
+ private:
+  static constexpr size_t margin = 512;
+  std::vector<unsigned char> bytes_;
+  size_t count_, offset_;
+};
+
+// heads x tokens x dim inside somebody's memory.
+struct tensor {
+  float* data = nullptr;
+  ptrdiff_t head_stride = 0, token_stride = 0;
+  int32_t heads = 0, tokens = 0, dim = 0;
+
+  float* row(int32_t head, int32_t token) const { return data + head * head_stride + token * token_stride; }
+  float& at(int32_t head, int32_t token, int32_t c) const { return row(head, token)[c]; }
+};
+
+// Fills a tensor with noise by its logical place: the values do not depend on the strides.
+inline void fill(const tensor& t, uint32_t seed, float size) {
+  for (int32_t h = 0; h < t.heads; ++h)
+    for (int32_t j = 0; j < t.tokens; ++j)
+      for (int32_t c = 0; c < t.dim; ++c) {
+        const int64_t place = (static_cast<int64_t>(h) * t.tokens + j) * t.dim + c;
+        t.at(h, j, c) = size * noise(seed, static_cast<uint32_t>(place));
+      }
+}
+
+inline void fill_row(const tensor& t, int32_t head, int32_t token, float value) {
+  for (int32_t c = 0; c < t.dim; ++c) t.at(head, token, c) = value;
+}
+
+inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+}  // namespace data

@@ -1,0 +1,55 @@
+/* The public header in C99, as firmware uses it: zeroed structs, constants, scratch at file scope. */
+#include <string.h>
+
+#include "fovea/fovea.h"
+
+int fovea_header_c99(void);
+
+static unsigned char scratch[FOVEA_SCRATCH(3, 2)];
+FOVEA_ASSERT_FITS(scratch, 3, 2);
+static unsigned char fast_scratch[FOVEA_SCRATCH_FAST(3, 2, 4, 20)];
+FOVEA_ASSERT_FITS(fast_scratch, 3, 2);
+
+static const int32_t dtypes[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I16};
+static const int32_t layouts[] = {FOVEA_ROWS, FOVEA_PANELS};
+static const int32_t isas[] = {FOVEA_ISA_BEST, FOVEA_SCALAR, FOVEA_SSE41, FOVEA_AVX2, FOVEA_AVX512, FOVEA_NEON, FOVEA_NEON64};
+static const int32_t flags = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
+
+static int constants_are_right(void) {
+  return dtypes[0] == 0 && dtypes[4] == 4 && layouts[1] == 1 && isas[0] == 0 && FOVEA_ISA_END == 7 && flags == 15 && FOVEA_OK == 0 &&
+         FOVEA_REASON(FOVEA_RANGE | FOVEA_ARG_PART << 8) == FOVEA_RANGE && FOVEA_ARGUMENT(FOVEA_RANGE | FOVEA_ARG_PART << 8) == FOVEA_ARG_PART &&
+         FOVEA_UP16(0) == 0 && FOVEA_UP16(1) == 16 && FOVEA_UP16(16) == 16 && FOVEA_UP16(17) == 32 && FOVEA_VERSION >= 100;
+}
+
+/* Two keys with equal scores: the result is the mean of their values. */
+static int attends(void *memory, size_t size) {
+  const float q[3] = {0, 0, 0}, k[6] = {1, 2, 3, 4, 5, 6}, v[4] = {1, 10, 3, 30};
+  float out[2] = {-1, -1};
+  fovea_attention a = {0};
+  a.q.data = q;
+  a.k.data = k;
+  a.v.data = v;
+  a.out.data = out;
+  a.q_heads = 1;
+  a.dim = 3;
+  a.v_dim = 2;
+  a.queries = 1;
+  a.keys = 2;
+  if (fovea_attend(&a, memory, size) != FOVEA_OK) return 0;
+  return out[0] > 1.99999f && out[0] < 2.00001f && out[1] > 19.9999f && out[1] < 20.0001f;
+}
+
+static int zeroed_structs_are_defaults(void) {
+  fovea_attention by_memset, by_initialiser = {0};
+  memset(&by_memset, 0, sizeof by_memset);
+  return by_initialiser.q.data == NULL && by_memset.flags == 0 && fovea_check(&by_initialiser) == fovea_check(&by_memset);
+}
+
+/* 0 when everything holds, else the number of the statement that does not. */
+int fovea_header_c99(void) {
+  if (!constants_are_right()) return 1;
+  if (!zeroed_structs_are_defaults()) return 2;
+  if (!attends(scratch, sizeof scratch)) return 3;
+  if (!attends(fast_scratch, sizeof fast_scratch)) return 4;
+  return 0;
+}

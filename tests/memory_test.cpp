@@ -1,0 +1,129 @@
+// What a call may touch: nothing beside the rows is read, nothing beside the results and the given scratch is written.
+#include <doctest/doctest.h>
+
+#include "fence.hpp"
+#include "isas.hpp"
+#include "problem.hpp"
+
+namespace {
+
+std::vector<shape> ragged_shapes() {
+  return {
+      shape("one row, ragged everywhere").dims(13, 7).lengths(1, 37),
+      shape("decode of a group").heads(6, 2).dims(20, 33).lengths(1, 261),
+      shape("two rows").dims(3, 18).lengths(2, 17),
+      shape("prefill").heads(4, 2).dims(17, 9).lengths(21, 35).causal(),
+      shape("one key").heads(3, 1).dims(1).lengths(5, 1),
+      shape("a window in the third block").dims(5).lengths(3, 600).causal().window(20, 0),
+  };
+}
+
+}  // namespace
+
+TEST_CASE("any_scratch_gives_the_same_bits_and_is_not_left") {
+  for (const shape& s : ragged_shapes()) {
+    INFO(doctest::String(s.why));
+    problem p(s);
+    isas::for_each([&](int32_t isa) {
+      const fovea_attention a = p.call(isa);
+      const size_t least = fovea_scratch_least(&a), best = fovea_scratch_best(&a), constant = FOVEA_SCRATCH(a.dim, p.out.dim);
+      const std::vector<float> expected = solve(p, a, best);
+      const size_t sizes[] = {least, least + 1, constant, (least + best) / 2, 16384, 65536, best + 1000};
+      for (size_t size : sizes) {
+        INFO("scratch of ", size);
+        if (size >= least) CHECK(data::same_bits(solve(p, a, size), expected));
+      }
+    });
+  }
+}
+
+TEST_CASE("scratch_may_stand_at_any_address") {
+  problem p(shape("prefill").heads(4, 2).dims(17, 9).lengths(5, 35));
+  isas::for_each([&](int32_t isa) {
+    const fovea_attention a = p.call(isa);
+    const std::vector<float> expected = solve(p, a);
+    const size_t sizes[] = {fovea_scratch_least(&a), fovea_scratch_best(&a)};
+    for (size_t size : sizes)
+      for (size_t offset : {size_t{1}, size_t{3}, size_t{33}, size_t{63}}) {
+        data::guarded<unsigned char> scratch(size, offset);
+        p.wipe_results();
+        CHECK(fovea_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+        CHECK(scratch.guards_hold());
+        CHECK(data::same_bits(p.results(), expected));
+      }
+  });
+}
+
+TEST_CASE("inputs_stay_as_they_are") {
+  for (const shape& s : ragged_shapes()) {
+    INFO(doctest::String(s.why));
+    problem p(s), twin(s);
+    isas::for_each([&](int32_t isa) {
+      solve(p, p.call(isa));
+      CHECK(std::memcmp(p.q_memory.data(), twin.q_memory.data(), p.q_memory.size() * sizeof(float)) == 0);
+      CHECK(std::memcmp(p.k_memory.data(), twin.k_memory.data(), p.k_memory.size() * sizeof(float)) == 0);
+      CHECK(std::memcmp(p.v_memory.data(), twin.v_memory.data(), p.v_memory.size() * sizeof(float)) == 0);
+      CHECK((p.q_memory.guards_hold() && p.k_memory.guards_hold() && p.v_memory.guards_hold()));
+    });
+  }
+}
+
+TEST_CASE("an_earlier_call_leaves_nothing_behind_in_scratch") {
+  problem small(shape("small").dims(5).lengths(2, 20)), large(shape("large, with huge scores").dims(9).lengths(20, 300).scores(1e9f));
+  isas::for_each([&](int32_t isa) {
+    const fovea_attention a = small.call(isa), b = large.call(isa);
+    const size_t size = fovea_scratch_best(&a) > fovea_scratch_best(&b) ? fovea_scratch_best(&a) : fovea_scratch_best(&b);
+    const std::vector<float> expected = solve(small, a, size);
+    data::guarded<unsigned char> scratch(size);
+    CHECK(fovea_attend(&b, scratch.data(), size) == FOVEA_OK);
+    CHECK(fovea_attend(&a, scratch.data(), size) == FOVEA_OK);
+    CHECK(data::same_bits(small.results(), expected));
+  });
+}
+
+#if defined(__linux__)
+namespace {
+
+// All arrays of a call, each touching an inaccessible page.
+class fenced_call {
+ public:
+  fenced_call(const problem& p, int32_t isa, size_t scratch_size, fence::side where)
+      : q_(p.q_memory.size(), where), k_(p.k_memory.size(), where), v_(p.v_memory.size(), where), out_(p.out_memory.size(), where),
+        scratch_((scratch_size + 3) / 4, where), p_(p), call_(p.call(isa)), scratch_size_((scratch_size + 3) / 4 * 4) {
+    copy(p.q_memory, q_);
+    copy(p.k_memory, k_);
+    copy(p.v_memory, v_);
+    call_.q.data = q_.data(), call_.k.data = k_.data(), call_.v.data = v_.data(), call_.out.data = out_.data();
+  }
+
+  std::vector<float> solve() {
+    CHECK(fovea_attend(&call_, scratch_.data(), scratch_size_) == FOVEA_OK);
+    return std::vector<float>(out_.data(), out_.data() + p_.out_memory.size());
+  }
+
+ private:
+  static void copy(const data::guarded<float>& from, fence& to) {
+    if (from.size() > 0) std::memcpy(to.data(), from.data(), from.size() * sizeof(float));
+  }
+  fence q_, k_, v_, out_, scratch_;
+  const problem& p_;
+  fovea_attention call_;
+  size_t scratch_size_;
+};
+
+}  // namespace
+
+TEST_CASE("nothing_is_read_behind_or_before_any_array") {
+  for (const shape& s : ragged_shapes()) {
+    INFO(doctest::String(s.why));
+    problem p(s);
+    isas::for_each([&](int32_t isa) {
+      const fovea_attention a = p.call(isa);
+      const std::vector<float> expected = solve(p, a);
+      for (fence::side where : {fence::behind, fence::before})
+        for (size_t scratch : {fovea_scratch_least(&a), fovea_scratch_best(&a)})
+          CHECK(data::same_bits(fenced_call(p, isa, scratch, where).solve(), expected));
+    });
+  }
+}
+#endif

@@ -1,0 +1,160 @@
+// A problem to solve: the shape of an attention call, and the memory and data that belong to it.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "data.hpp"
+#include "fovea/fovea.h"
+
+enum class storage { heads_first, tokens_first, packed_qkv, padded_rows };
+
+// What a call asks for, written as a sentence: shape("why").heads(4, 2).dims(64).lengths(1, 17).causal()
+struct shape {
+  const char* why;
+  fovea_attention options = {};
+  storage stored = storage::heads_first;
+  float score_size = 1;  // scores reach about this, with the default scale
+
+  explicit shape(const char* reason) : why(reason) { heads(1).dims(8).lengths(1, 16); }
+  shape& heads(int32_t q, int32_t kv = 0) { return options.q_heads = q, options.kv_heads = kv, *this; }
+  shape& dims(int32_t dim, int32_t v_dim = 0) { return options.dim = dim, options.v_dim = v_dim, *this; }
+  shape& lengths(int32_t queries, int32_t keys) { return options.queries = queries, options.keys = keys, *this; }
+  shape& causal() { return options.flags |= FOVEA_CAUSAL, *this; }
+  shape& position(int32_t p) { return options.flags |= FOVEA_POSITION, options.position = p, *this; }
+  shape& window(int32_t left, int32_t right) {
+    options.flags |= FOVEA_WINDOW, options.window_left = left, options.window_right = right;
+    return *this;
+  }
+  shape& prefix(int32_t keys) { return options.prefix = keys, *this; }
+  shape& keep_first(int32_t keys) { return options.keep_first = keys, *this; }
+  shape& first_key(int32_t j) { return options.first_key = j, *this; }
+  shape& scale(float x) { return options.flags |= FOVEA_SCALE, options.scale = x, *this; }
+  shape& scores(float size) { return score_size = size, *this; }
+  shape& in(storage s) { return stored = s, *this; }
+
+  int32_t kv_heads() const { return options.kv_heads == 0 ? options.q_heads : options.kv_heads; }
+  int32_t v_dim() const { return options.v_dim == 0 ? options.dim : options.v_dim; }
+  int64_t products() const {
+    return int64_t{options.q_heads} * options.queries * options.keys * (int64_t{options.dim} + v_dim());
+  }
+};
+
+// Memory for one problem: exact sizes, NaN wherever no element lives.
+class problem {
+ public:
+  explicit problem(const shape& s, uint32_t seed = 1) : stored_(s.stored), call_(s.options) {
+    place(s);
+    data::fill(q, 7 * seed + 1, s.score_size);
+    data::fill(k, 7 * seed + 2, 1);
+    data::fill(v, 7 * seed + 3, 1);
+  }
+  problem(const problem&) = delete;
+  problem& operator=(const problem&) = delete;
+
+  fovea_attention call(int32_t isa = FOVEA_ISA_BEST) const {
+    fovea_attention a = call_;
+    a.isa = isa;
+    view(q, a.q);
+    view(k, a.k);
+    view(v, a.v);
+    a.out.data = out.data;
+    if (stored_ != storage::heads_first) a.out.head_stride = out.head_stride, a.out.token_stride = out.token_stride;
+    return a;
+  }
+
+  // The results in the order [head][query][dim], whatever the strides.
+  std::vector<float> results() const {
+    std::vector<float> all;
+    all.reserve(static_cast<size_t>(out.heads) * static_cast<size_t>(out.tokens) * static_cast<size_t>(out.dim));
+    for (int32_t h = 0; h < out.heads; ++h)
+      for (int32_t i = 0; i < out.tokens; ++i) all.insert(all.end(), out.row(h, i), out.row(h, i) + out.dim);
+    return all;
+  }
+
+  void wipe_results() { out_memory.wipe(); }
+
+  // Nothing beside the elements of the output was written: neither before, nor behind, nor between its rows.
+  bool only_results_written() const {
+    data::guarded<float> rest = out_memory;
+    const ptrdiff_t shift = rest.data() - out_memory.data();
+    for (int32_t h = 0; h < out.heads; ++h)
+      for (int32_t i = 0; i < out.tokens; ++i)
+        std::memset(out.row(h, i) + shift, data::untouched, static_cast<size_t>(out.dim) * sizeof(float));
+    return rest.nothing_written();
+  }
+
+  data::tensor q, k, v, out;
+  data::guarded<float> q_memory{0}, k_memory{0}, v_memory{0}, out_memory{0};
+
+ private:
+  void view(const data::tensor& t, fovea_in& in) const {
+    in.data = t.data;
+    if (stored_ != storage::heads_first) in.head_stride = t.head_stride, in.token_stride = t.token_stride;
+  }
+
+  static ptrdiff_t extent(const data::tensor& t) {
+    if (t.heads == 0 || t.tokens == 0) return 0;
+    return (t.heads - 1) * t.head_stride + (t.tokens - 1) * t.token_stride + t.dim;
+  }
+
+  void stride(data::tensor& t, int32_t heads, int32_t tokens, int32_t dim) const {
+    t.heads = heads, t.tokens = tokens, t.dim = dim;
+    const ptrdiff_t gap = stored_ == storage::padded_rows ? 5 : 0;
+    t.token_stride = dim + gap;
+    t.head_stride = tokens * t.token_stride + gap;
+    if (stored_ == storage::tokens_first || stored_ == storage::packed_qkv) t.head_stride = dim, t.token_stride = ptrdiff_t{heads} * dim;
+  }
+
+  static void own(data::tensor& t, data::guarded<float>& memory) {
+    memory = data::guarded<float>(static_cast<size_t>(extent(t)));
+    t.data = memory.data();
+  }
+
+  void place(const shape& s) {
+    stride(q, s.options.q_heads, s.options.queries, s.options.dim);
+    stride(k, s.kv_heads(), s.options.keys, s.options.dim);
+    stride(v, s.kv_heads(), s.options.keys, s.v_dim());
+    stride(out, s.options.q_heads, s.options.queries, s.v_dim());
+    own(out, out_memory);
+    if (stored_ == storage::packed_qkv) return pack_qkv();
+    own(q, q_memory);
+    own(k, k_memory);
+    own(v, v_memory);
+  }
+
+  // One row a token: all heads of q, then of k, then of v.
+  void pack_qkv() {
+    const ptrdiff_t q_part = q.token_stride, k_part = k.token_stride, token = q_part + k_part + v.token_stride;
+    const int32_t tokens = q.tokens > k.tokens ? q.tokens : k.tokens;
+    q_memory = data::guarded<float>(static_cast<size_t>(token * tokens));
+    q.token_stride = k.token_stride = v.token_stride = token;
+    q.data = q_memory.data(), k.data = q.data + q_part, v.data = k.data + k_part;
+  }
+
+  storage stored_;
+  fovea_attention call_;
+};
+
+inline doctest::String status_text(int32_t status) {
+  return doctest::String(fovea_reason_text(status)) + ": " + fovea_argument_text(status);
+}
+
+// Attends with scratch of exactly this size and checks that nothing was written beside it.
+inline int32_t attend_in(const fovea_attention& a, size_t scratch_size) {
+  data::guarded<unsigned char> scratch(scratch_size);
+  const int32_t status = fovea_attend(&a, scratch.data(), scratch.size());
+  CHECK(scratch.guards_hold());
+  return status;
+}
+
+// The results of a call on a problem's memory; the output starts as NaN, and nothing but results may be written.
+inline std::vector<float> solve(problem& p, const fovea_attention& a, size_t scratch_size) {
+  p.wipe_results();
+  const int32_t status = attend_in(a, scratch_size);
+  CHECK_MESSAGE(status == FOVEA_OK, status_text(status));
+  CHECK(p.only_results_written());
+  return p.results();
+}
+
+inline std::vector<float> solve(problem& p, const fovea_attention& a) { return solve(p, a, fovea_scratch_best(&a)); }

@@ -1,0 +1,16 @@
+// What a test tells the report at the end of the run, beside its checks.
+#pragma once
+#include <cstdint>
+
+namespace report {
+
+// The test that is running could not do its work here: it counts as skipped, and the report says why. The text must stay valid.
+void skip(const char* reason);
+
+// The digest of the bit identity set on one ISA; the report shows one digest, or "-" when ISAs that promise bits disagree.
+void digest(int32_t isa, uint64_t value);
+
+// The largest share of the error bound that any result has used so far.
+void share_of_bound(double share);
+
+}  // namespace report

@@ -1,0 +1,101 @@
+// How much scratch a call asks for: never more than the constant, whatever the lengths, and exactly what it says.
+#include <doctest/doctest.h>
+
+#include "isas.hpp"
+#include "problem.hpp"
+
+namespace {
+
+fovea_attention sized(int32_t q_heads, int32_t kv_heads, int32_t dim, int32_t v_dim, int32_t queries, int32_t keys) {
+  static float anywhere[4] = {};
+  fovea_attention a = {};
+  a.q.data = a.k.data = a.v.data = anywhere;
+  // Far above the inputs, in memory that nobody touches: only sizes are asked for.
+  a.out.data = reinterpret_cast<void*>(UINTPTR_MAX / 4 * 3 / 64 * 64);
+  a.q_heads = q_heads, a.kv_heads = kv_heads, a.dim = dim, a.v_dim = v_dim, a.queries = queries, a.keys = keys;
+  return a;
+}
+
+const int32_t dims[] = {1, 3, 15, 16, 17, 20, 64, 65, 100, 128, 129, 256, 1023, 1024};
+
+}  // namespace
+
+TEST_CASE("the_constant_is_enough_for_every_call") {
+  isas::for_each([&](int32_t isa) {
+    for (int32_t dim : dims)
+      for (int32_t v_dim : dims) {
+        fovea_attention a = sized(4, 2, dim, v_dim, 3, 20);
+        a.isa = isa;
+        INFO("dim ", dim, " v_dim ", v_dim);
+        CHECK(fovea_scratch_least(&a) > 0);
+        CHECK(fovea_scratch_least(&a) <= FOVEA_SCRATCH(dim, v_dim));
+        CHECK(fovea_scratch_best(&a) >= fovea_scratch_least(&a));
+      }
+  });
+}
+
+TEST_CASE("the_least_scratch_does_not_depend_on_lengths_and_heads") {
+  isas::for_each([&](int32_t isa) {
+    fovea_attention one = sized(1, 1, 64, 32, 1, 1);
+    one.isa = isa;
+    const size_t least = fovea_scratch_least(&one);
+    CHECK(least <= 7000);  // about 6 KB at dim 64
+    for (int32_t queries : {1, 17, 100000})
+      for (int32_t keys : {1, 17, 257, 4097, 100000}) {
+        fovea_attention a = sized(32, queries % 2 == 0 ? 2 : 32, 64, 32, queries, keys);
+        a.isa = isa;
+        INFO("queries ", queries, " keys ", keys);
+        CHECK(fovea_check(&a) == FOVEA_OK);
+        CHECK(fovea_scratch_least(&a) == least);
+      }
+  });
+}
+
+TEST_CASE("one_query_never_wants_room_for_all_keys") {
+  isas::for_each([&](int32_t isa) {
+    fovea_attention a = sized(8, 2, 64, 64, 1, 8192);
+    a.isa = isa;
+    CHECK(fovea_scratch_best(&a) < 8192 * 64 * sizeof(float) / 4);
+    a.k.layout = FOVEA_PANELS;
+    CHECK(fovea_scratch_best(&a) < 8192 * 64 * sizeof(float) / 4);
+  });
+}
+
+TEST_CASE("the_fast_constant_is_worth_its_name") {
+  isas::for_each([&](int32_t isa) {
+    fovea_attention a = sized(8, 8, 64, 64, 512, 512);
+    a.isa = isa;
+    CHECK(FOVEA_SCRATCH_FAST(64, 64, 48, 512) >= fovea_scratch_best(&a));
+  });
+}
+
+TEST_CASE("exactly_the_least_scratch_is_accepted") {
+  const shape table[] = {
+      shape("decode").heads(4, 2).dims(20, 7).lengths(1, 40),
+      shape("prefill").heads(2).dims(64).lengths(20, 40).causal(),
+      shape("widest").dims(1024, 1024).lengths(2, 17),
+      shape("narrowest").dims(1, 1).lengths(3, 300),
+  };
+  for (const shape& s : table) {
+    INFO(doctest::String(s.why));
+    problem p(s);
+    isas::for_each([&](int32_t isa) {
+      const fovea_attention a = p.call(isa);
+      const size_t least = fovea_scratch_least(&a);
+      CHECK(attend_in(a, least) == FOVEA_OK);
+      CHECK(attend_in(a, least - 1) == (FOVEA_TOO_SMALL | FOVEA_ARG_SCRATCH << 8));
+      CHECK(attend_in(a, FOVEA_SCRATCH(a.dim, s.v_dim())) == FOVEA_OK);
+    });
+  }
+}
+
+TEST_CASE("partials_are_worth_their_size") {
+  fovea_attention a = sized(4, 2, 64, 64, 1, 8192);
+  a.part = {0, 4};
+  const size_t two_spans = fovea_partials_size(&a);
+  CHECK(two_spans >= 2 * 4 * 64 * sizeof(float));  // an output for each span of each row
+  a.part.index = 3;
+  CHECK(fovea_partials_size(&a) == two_spans);  // one size for all parts
+  a.keys = 16384;
+  CHECK(fovea_partials_size(&a) > two_spans);
+}

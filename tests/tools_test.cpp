@@ -1,0 +1,275 @@
+// The command line program: text and tables line up, pictures and SVG say what the weights are, wrong arguments are explained.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tools/request.hpp"
+#include "tools/svg.hpp"
+
+using namespace demo;
+
+namespace {
+
+// The sentence with which these arguments of `fovea demo` are refused; "" when they are accepted.
+std::string refusal(const std::vector<std::string>& arguments) {
+  try {
+    read_request(arguments);
+    return "";
+  } catch (const usage_error& wrong) {
+    return wrong.what();
+  }
+}
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string many_words(int count) { return times("word ", count); }
+
+heat_map two_by_three() { return {"title", {"one", "two"}, {"a", "b", "c"}, matrix(2, 3, {.5f, .3f, .2f, 0, 1, 0})}; }
+
+style rich(colours paint) {
+  style how;
+  how.blocks = true;
+  how.paint = paint;
+  return how;
+}
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+} // namespace
+
+TEST_CASE("tools: columns of UTF-8 text") {
+  struct {
+    const char* text;
+    int columns;
+    const char* why;
+  } const rows[] = {
+      {"", 0, "nothing"},
+      {"cat", 3, "ASCII"},
+      {"\u00E9teins", 6, "accent in one code point"},
+      {"e\u0301", 1, "accent of its own"},
+      {"\u732B", 2, "East Asian"},
+      {"\U0001F408", 2, "emoji"},
+      {"\u043A\u043E\u0442", 3, "Cyrillic"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    CHECK(columns(row.text) == row.columns);
+    CHECK(is_utf8(row.text));
+  }
+}
+
+TEST_CASE("tools: what is no UTF-8") {
+  for (const char* text : {"\xFF", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "a\x80"}) {
+    CAPTURE(text);
+    CHECK_FALSE(is_utf8(text));
+  }
+}
+
+TEST_CASE("tools: clipping keeps to its room and never cuts a letter") {
+  CHECK(clip("astronomer", 10, "..") == "astronomer");
+  CHECK(clip("astronomer", 6, "..") == "astr..");
+  CHECK(clip("astronomer", 6, "\u2026") == "astro\u2026");
+  CHECK(clip("\u732B\u732B\u732B", 5, "\u2026") == "\u732B\u732B\u2026");
+  CHECK(clip("\u732B\u732B\u732B", 4, "\u2026") == "\u732B\u2026");
+  CHECK(clip("cat", 1, "..") == " ");
+  CHECK(clip("e\u0301e\u0301e\u0301", 2, ".") == "e\u0301.");
+  CHECK(pad_left("\u732B", 4) == "  \u732B");
+  CHECK(centre("ab", 5) == " ab  ");
+}
+
+TEST_CASE("tools: wrapping keeps vectors together") {
+  CHECK(wrap("one two three", 7) == std::vector<std::string>{"one two", "three"});
+  CHECK(wrap("bank [0.5 0.5] here", 10) == std::vector<std::string>{"bank", "[0.5 0.5]", "here"});
+  CHECK(wrap("", 10).empty());
+}
+
+TEST_CASE("tools: numbers") {
+  CHECK(number(-0.0001, 2) == "0.00");
+  CHECK(number(-0.01, 2) == "-0.01");
+  CHECK(number(std::nan(""), 2).substr(0, 1) != "");
+  CHECK(short_number(2, 4) == "2");
+  CHECK(short_number(0.5, 4) == "0.5");
+  CHECK(short_number(10, 0) == "10");
+  CHECK(tiny_number(1.83e-7) == "1.8e-7");
+  CHECK(tiny_number(0) == "0");
+  CHECK(counted(1, "word") == "1 word");
+  CHECK(counted(2, "word") == "2 words");
+  CHECK(weight_text(0.4223f) == ".42");
+  CHECK(weight_text(1) == "1.0");
+  CHECK(weight_text(0) == ".00");
+}
+
+TEST_CASE("tools: a table lines up, also with wide letters") {
+  style how;
+  const table t{"Caption.", {"", "x", "longer"}, {{"cat", "1", "2"}, {"\u732B", "10", "-20"}}};
+  const std::vector<std::string> lines = table_lines(t, how);
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[0] == "Caption.");
+  CHECK(lines[1] == "        x  longer");
+  CHECK(lines[2] == "  ---------------");
+  CHECK(lines[3] == "  cat   1       2");
+  CHECK(columns(lines[4]) == columns(lines[3]));
+}
+
+TEST_CASE("tools: a table that is too wide goes on below, with its first column") {
+  style how;
+  how.width = 40;
+  table t{"", {"word"}, {{"a-word-that-is-longer-than-its-room"}}};
+  for (int i = 0; i < 12; ++i) {
+    t.head.push_back("column" + std::to_string(i));
+    t.rows[0].push_back(std::to_string(i));
+  }
+  const std::vector<std::string> lines = table_lines(t, how);
+  CHECK(lines.size() == 3 * 6);
+  for (const std::string& line : lines) CHECK(columns(line) <= how.width);
+  for (size_t i = 2; i < lines.size(); i += 3) CHECK(holds(lines[i], "a-word-that-is.."));
+}
+
+TEST_CASE("tools: a picture in ASCII, in blocks, in colours") {
+  const std::vector<heat_map> maps = {two_by_three()};
+  const std::vector<std::string> plain = picture_lines(maps, style());
+  REQUIRE(plain.size() == 4);
+  CHECK(holds(plain[2], "one +++ .50 --- .30 ::: .20"));
+  CHECK(holds(plain[3], "two     .00 @@@ 1.0     .00"));
+  const std::vector<std::string> blocks = picture_lines(maps, rich(colours::none));
+  CHECK(holds(blocks[3], "\u2588\u2588\u2588 1.0"));
+  CHECK_FALSE(holds(blocks[3], "\x1b"));
+  const std::vector<std::string> cube = picture_lines(maps, rich(colours::cube)), full = picture_lines(maps, rich(colours::full));
+  CHECK(count_of(cube[2], "\x1b[38;5;") == 3);
+  CHECK(count_of(cube[2], ";48;5;") == 3);
+  CHECK(count_of(full[2], ";48;2;") == 3);
+  CHECK(count_of(full[2], "\x1b[0m") == 3);
+}
+
+TEST_CASE("tools: pictures fit the width, whatever the number of words") {
+  for (int words : {1, 2, 8, 9, 10, 11, 30, 60, 64}) {
+    heat_map map{"", {}, {}, matrix(words, words)};
+    for (int i = 0; i < words; ++i) map.queries.push_back("quite-a-word-" + std::to_string(i));
+    map.keys = map.queries;
+    for (int width : {80, 100, 200}) {
+      CAPTURE(words);
+      CAPTURE(width);
+      style how;
+      how.width = width;
+      for (const std::string& line : picture_lines({map, map}, how)) CHECK(columns(line) <= width);
+    }
+  }
+}
+
+TEST_CASE("tools: colours rise with the weight and stay in range") {
+  for (int i = 0; i <= 20; ++i) {
+    const rgb colour = heat(i / 10.0 - 0.5);
+    for (int channel : colour) CHECK((channel >= 0 && channel <= 255));
+    CHECK((cube_heat(i / 10.0 - 0.5) >= 16 && cube_heat(i / 10.0 - 0.5) <= 231));
+  }
+  const auto light = [](const rgb& c) { return 0.2 * c[0] + 0.7 * c[1] + 0.1 * c[2]; };
+  for (int i = 1; i <= 20; ++i) CHECK(light(heat(i / 20.0)) > light(heat((i - 1) / 20.0)));
+}
+
+TEST_CASE("tools: the SVG has a field and a number for each weight, and words are escaped") {
+  heat_map map = two_by_three();
+  map.keys[0] = "<a & \"b\">";
+  const std::string svg = svg_document({{map, map}, {map}}, "weights");
+  CHECK(svg.rfind("<svg ", 0) == 0);
+  CHECK(holds(svg, "</svg>"));
+  CHECK(count_of(svg, "<rect class=\"frame\"") == 18);
+  CHECK(count_of(svg, ">.30</text>") == 3);
+  CHECK(count_of(svg, "&lt;a &amp; &quot;b&quot;&gt;") == 3);
+  CHECK(holds(svg, "prefers-color-scheme: dark"));
+  CHECK(count_of(svg, "<g ") == count_of(svg, "</g>"));
+}
+
+TEST_CASE("tools: embeddings follow the spelling and the seed, not the place") {
+  const matrix x = seeded_embeddings({"the", "cat", "the"}, 8, 7), y = seeded_embeddings({"cat"}, 8, 7),
+               z = seeded_embeddings({"cat"}, 8, 8);
+  for (int c = 0; c < 8; ++c) {
+    CHECK(x.at(0, c) == x.at(2, c));
+    CHECK(x.at(1, c) == y.at(0, c));
+    CHECK(y.at(0, c) != z.at(0, c));
+  }
+  CHECK(x.at(0, 0) == doctest::Approx(0.718).epsilon(0.001)); // the same on every machine
+}
+
+TEST_CASE("tools: seeded numbers have mean 0 and variance 1") {
+  uint64_t seed = 1;
+  double sum = 0, squares = 0;
+  constexpr int count = 20000;
+  for (int i = 0; i < count; ++i) {
+    const double value = random_normal(seed);
+    sum += value;
+    squares += value * value;
+  }
+  CHECK(std::abs(sum / count) < 0.03);         // four times its own spread of 1 / sqrt(count)
+  CHECK(std::abs(squares / count - 1) < 0.04); // the same, for sqrt(2 / count)
+}
+
+TEST_CASE("tools: what a request is by default") {
+  const request asked = read_request({"--sentence", "the cat sat"});
+  CHECK(asked.words == std::vector<std::string>{"the", "cat", "sat"});
+  CHECK(asked.heads == 2);
+  CHECK(asked.dim == 16);
+  CHECK(asked.isa == FOVEA_ISA_BEST);
+  CHECK_FALSE(asked.svg.has_value());
+  CHECK(read_request({"--sentence=a b", "--heads=3"}).dim == 18); // the default dim follows the heads
+  CHECK(read_request({"--help", "--no-speed"}).help);
+}
+
+TEST_CASE("tools: wrong arguments are refused with a sentence that says what to do") {
+  struct {
+    std::vector<std::string> arguments;
+    const char* part; // of the sentence
+  } const rows[] = {
+      {{"--foo"}, "there is no flag --foo"},
+      {{"the", "cat"}, "put a sentence in quotes"},
+      {{"--sentence"}, "--sentence needs a value"},
+      {{"--sentence", "--plain"}, "--sentence needs a value"},
+      {{"--sentence", ""}, "has no word"},
+      {{"--sentence", " \t\u00A0"}, "has no word"},
+      {{"--sentence", "\xFF"}, "is not UTF-8"},
+      {{"--sentence", "a\x1b[31mb"}, "control character"},
+      {{"--sentence", many_words(65)}, "has 65 words: give at most 64"},
+      {{"--sentence", "a", "--second", ""}, "--second has no word"},
+      {{"--sentence", "a", "--sentence", "b"}, "given twice"},
+      {{"--sentence", "a", "--example", "1"}, "exclude each other"},
+      {{"--second", "a"}, "needs a sentence"},
+      {{"--heads", "2"}, "needs a sentence"},
+      {{"--sentence", "a", "--word", "b"}, "no word of --sentence"},
+      {{"--sentence", "a", "--heads", "0"}, "whole number from 1 to 16"},
+      {{"--sentence", "a", "--heads", "17"}, "whole number from 1 to 16"},
+      {{"--sentence", "a", "--heads", "two"}, "whole number from 1 to 16"},
+      {{"--sentence", "a", "--heads", "-1"}, "whole number from 1 to 16"},
+      {{"--sentence", "a", "--heads", ""}, "whole number from 1 to 16"},
+      {{"--sentence", "a", "--dim", "1e9"}, "whole number from 1 to 1024"},
+      {{"--sentence", "a", "--dim", "99999999999999999999"}, "whole number from 1 to 1024"},
+      {{"--sentence", "a", "--dim", "16", "--heads", "3"}, "such as --dim 18"},
+      {{"--sentence", "a", "--dim", "1024", "--heads", "15"}, "such as --dim 1020"},
+      {{"--sentence", "a", "--seed", "1.5"}, "whole number"},
+      {{"--isa", "sse9"}, "choose one of scalar"},
+      {{"--plain", "--color"}, "exclude each other"},
+      {{"--plain=yes"}, "takes no value"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.part);
+    CHECK(holds(refusal(row.arguments), row.part));
+  }
+  CHECK(refusal({"--sentence", many_words(64)}) == "");
+}
+
+TEST_CASE("tools: the help lists every flag, aligned") {
+  const std::string help = flags_help(demo_flags());
+  for (const flag& one : demo_flags()) CHECK(holds(help, one.name));
+  size_t from = 0, column = std::string::npos;
+  for (size_t end; (end = help.find('\n', from)) != std::string::npos; from = end + 1) {
+    const std::string line = help.substr(from, end - from);
+    const size_t text = line.find_first_not_of(' ', line.find("  ", 2));
+    if (column == std::string::npos) column = text;
+    CHECK(text == column);
+    CHECK(line.size() <= 100);
+  }
+}

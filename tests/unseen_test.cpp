@@ -1,0 +1,156 @@
+// What a row does not see cannot change it, whatever is stored there; a NaN that a row does see makes that row NaN, and no other.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "isas.hpp"
+#include "problem.hpp"
+#include "reference.hpp"
+
+namespace {
+
+constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// Shapes in which every row hides something: behind the diagonal, outside a window, a whole block.
+std::vector<shape> hiding_shapes() {
+  return {
+      shape("behind the diagonal").heads(4, 2).dims(20, 12).lengths(18, 30).causal(),
+      shape("behind the diagonal, a deep tile").dims(5).lengths(50, 50).causal(),
+      shape("behind the diagonal, padded rows").heads(4, 2).dims(20, 12).lengths(18, 30).causal().in(storage::padded_rows),
+      shape("one row in the middle of the keys").heads(6, 2).dims(5).lengths(1, 40).causal().position(17),
+      shape("outside a window").heads(2, 1).dims(9).lengths(7, 40).window(3, 2),
+      shape("between kept keys and a window").dims(9).lengths(7, 40).causal().window(3, 0).keep_first(2),
+      shape("between a prefix and a window, grouped").heads(6, 2).dims(9).lengths(7, 40).causal().window(3, 0).prefix(17),
+      shape("whole blocks").dims(3, 5).lengths(3, 530).causal().position(100),
+      shape("a block between kept keys and a window").dims(3, 5).lengths(3, 600).causal().window(20, 0).keep_first(3),
+      shape("rows that begin later").dims(3).lengths(5, 40).causal().first_key(243).window(7, 0),
+      shape("everything").dims(3).lengths(3, 20).causal().position(-40),
+  };
+}
+
+bool sees(const fovea_attention& a, int32_t i, int32_t row) { return reference::sees(a, i, int64_t{a.first_key} + row); }
+
+bool anybody_sees(const fovea_attention& a, int32_t row) {
+  for (int32_t i = 0; i < a.queries; ++i)
+    if (sees(a, i, row)) return true;
+  return false;
+}
+
+void fill_key(const problem& p, int32_t row, float value) {
+  for (int32_t g = 0; g < p.k.heads; ++g) data::fill_row(p.k, g, row, value), data::fill_row(p.v, g, row, value);
+}
+
+bool same_row(const problem& p, int32_t h, int32_t i, const std::vector<float>& all) {
+  const auto dim = static_cast<size_t>(p.out.dim), at = static_cast<size_t>(h * p.out.tokens + i) * dim;
+  return std::memcmp(p.out.row(h, i), &all[at], dim * sizeof(float)) == 0;
+}
+
+bool all_nan(const problem& p, int32_t h, int32_t i) {
+  for (int32_t c = 0; c < p.out.dim; ++c)
+    if (!std::isnan(p.out.at(h, i, c))) return false;
+  return true;
+}
+
+// Rows for which `spoilt` is true are NaN, all others have their clean bits.
+template <class Spoilt>
+void check_rows(const problem& p, const std::vector<float>& clean, const Spoilt& spoilt) {
+  int wrong = 0;
+  for (int32_t h = 0; h < p.out.heads; ++h)
+    for (int32_t i = 0; i < p.out.tokens; ++i) wrong += spoilt(h, i) ? !all_nan(p, h, i) : !same_row(p, h, i, clean);
+  CHECK(wrong == 0);
+}
+
+// A few rows of K and V that matter: the first, around a panel, around a block, the last.
+std::vector<int32_t> telling_rows(int32_t keys) {
+  std::vector<int32_t> rows;
+  for (int32_t row : {0, 1, 15, 16, 17, 29, 255, 256, keys - 1})
+    if (row < keys && (rows.empty() || rows.back() < row)) rows.push_back(row);
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("keys_that_nobody_sees_may_hold_anything") {
+  for (const shape& s : hiding_shapes()) {
+    INFO(doctest::String(s.why));
+    isas::for_each([&](int32_t isa) {
+      problem p(s);
+      const fovea_attention a = p.call(isa);
+      const std::vector<float> clean = solve(p, a);
+      for (float value : {no_number, infinity, -infinity, 3e38f}) {
+        for (int32_t row = 0; row < a.keys; ++row)
+          if (!anybody_sees(a, row)) fill_key(p, row, value);
+        CHECK(data::same_bits(solve(p, a), clean));
+        CHECK(data::same_bits(solve(p, a, fovea_scratch_least(&a)), clean));
+      }
+    });
+  }
+}
+
+TEST_CASE("a_bad_key_reaches_only_the_rows_that_see_it") {
+  for (const shape& s : hiding_shapes()) {
+    INFO(doctest::String(s.why));
+    isas::for_each([&](int32_t isa) {
+      problem good(s);
+      const fovea_attention a = good.call(isa);
+      const std::vector<float> clean = solve(good, a);
+      for (int32_t row : telling_rows(a.keys)) {
+        INFO("key ", row);
+        problem p(s);
+        fill_key(p, row, no_number);
+        for (size_t scratch : {fovea_scratch_least(&a), fovea_scratch_best(&a)}) {
+          solve(p, p.call(isa), scratch);
+          check_rows(p, clean, [&](int32_t, int32_t i) { return sees(a, i, row); });
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("one_nan_in_q_or_k_spoils_whole_rows") {
+  const shape s = shape("grouped").heads(4, 2).dims(9, 20).lengths(14, 40).causal();
+  isas::for_each([&](int32_t isa) {
+    problem good(s);
+    const std::vector<float> clean = solve(good, good.call(isa));
+    for (int32_t c : {0, 8}) {
+      problem bad_q(s), bad_k(s);
+      bad_q.q.at(2, 5, c) = no_number;
+      solve(bad_q, bad_q.call(isa));
+      check_rows(bad_q, clean, [](int32_t h, int32_t i) { return h == 2 && i == 5; });
+      bad_k.k.at(1, 33, c) = no_number;
+      solve(bad_k, bad_k.call(isa));
+      check_rows(bad_k, clean, [&](int32_t h, int32_t i) { return h / 2 == 1 && sees(bad_k.call(), i, 33); });
+    }
+  });
+}
+
+TEST_CASE("a_nan_in_v_spoils_its_column") {
+  const shape s = shape("grouped").heads(4, 2).dims(9, 20).lengths(14, 40).causal();
+  isas::for_each([&](int32_t isa) {
+    problem good(s), p(s);
+    const std::vector<float> clean = solve(good, good.call(isa));
+    p.v.at(0, 33, 19) = no_number;
+    const std::vector<float> got = solve(p, p.call(isa));
+    int wrong = 0;
+    for (size_t n = 0; n < got.size(); ++n) {
+      const auto h = static_cast<int32_t>(n / (14 * 20)), i = static_cast<int32_t>(n / 20 % 14);
+      const bool spoilt = h / 2 == 0 && n % 20 == 19 && sees(p.call(), i, 33);
+      wrong += spoilt ? !std::isnan(got[n]) : std::memcmp(&got[n], &clean[n], sizeof(float)) != 0;
+    }
+    CHECK(wrong == 0);
+  });
+}
+
+TEST_CASE("a_seen_score_of_infinity_is_no_number") {
+  isas::for_each([&](int32_t isa) {
+    problem p(shape("a product overflows").dims(2).lengths(3, 300));
+    for (int32_t i = 0; i < 3; ++i) p.q.at(0, i, 0) = i == 1 ? 1e30f : 1.0f;
+    p.k.at(0, 270, 0) = 1e30f;
+    solve(p, p.call(isa));
+    CHECK(all_nan(p, 0, 1));
+    CHECK_FALSE(all_nan(p, 0, 0));
+    CHECK_FALSE(all_nan(p, 0, 2));
+  });
+}
