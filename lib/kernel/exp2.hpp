@@ -18,18 +18,23 @@ FOVEA_INLINE f32x16<Isa> nearest(const f32x16<Isa>& x) {
   return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -whole, whole, rounded.r[i], x.r[i]); });
 }
 
-// 2^(score - top) for an integer top: shift = magic - top, floor = top + deepest. The subtraction happens in the exponent, without rounding.
+// (2^r - 1) / r for |r| <= 1/2.
+template <class Isa>
+FOVEA_INLINE typename Isa::reg exp2_slope(typename Isa::reg r) {
+  auto p = Isa::fma(Isa::spread(1.32647273e-3f), r, Isa::spread(9.67151299e-3f));
+  p = Isa::fma(p, r, Isa::spread(5.55073358e-2f));
+  p = Isa::fma(p, r, Isa::spread(2.40222424e-1f));
+  return Isa::fma(p, r, Isa::spread(6.93147004e-1f));
+}
+
+// 2^(score - top) for an integer top: shift = magic - top, floor = top + deepest. The subtraction happens in the exponent, without
+// rounding.
 template <class Isa>
 FOVEA_INLINE typename Isa::reg exp2_reg(typename Isa::reg score, typename Isa::reg shift, typename Isa::reg floor) {
   const auto x = Isa::max(score, floor);
   const auto t = Isa::add(x, shift);
-  const auto r = Isa::sub(x, Isa::sub(t, shift)); // exact, |r| <= 1/2
-  auto p = Isa::fma(Isa::spread(1.32647273e-3f), r, Isa::spread(9.67151299e-3f));
-  p = Isa::fma(p, r, Isa::spread(5.55073358e-2f));
-  p = Isa::fma(p, r, Isa::spread(2.40222424e-1f));
-  p = Isa::fma(p, r, Isa::spread(6.93147004e-1f));
-  p = Isa::fma(p, r, Isa::spread(1.f));
-  return Isa::raise(p, t);
+  const auto r = Isa::sub(x, Isa::sub(t, shift));  // exact, |r| <= 1/2
+  return Isa::raise(Isa::fma(exp2_slope<Isa>(r), r, Isa::spread(1.f)), t);
 }
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> exp2_from(const floats<Isa, N>& score, const floats<Isa, N>& shift, const floats<Isa, N>& floor) {

@@ -8,6 +8,8 @@
 
 namespace fovea {
 
+constexpr uint32_t root_half_bits = 0x3f3504f3u;  // of the float sqrt(1/2)
+
 // gcc keeps arrays of registers in memory unless every loop over them is unrolled: hence the pragma at each of these loops.
 template <class Isa, int Lanes>
 struct floats {

@@ -17,10 +17,22 @@ struct scalar_isa {
   static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
   static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }
   static FOVEA_INLINE reg sub(reg a, reg b) { return a - b; }
+  static FOVEA_INLINE reg div(reg a, reg b) { return a / b; }
+  static FOVEA_INLINE reg abs(reg x) { return __builtin_fabsf(x); }
   static FOVEA_INLINE reg max(reg x, reg floor) { return x < floor ? floor : x; }
   static FOVEA_INLINE float largest(reg x) { return x; }
   static FOVEA_INLINE float sum_tree(reg x) { return x; }
   static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) { return lane >= from && lane < to ? a : b; }
+  static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) { return x == value ? a : b; }
+  // x = m * 2^n with m in [sqrt(1/2), sqrt(2))
+  static FOVEA_INLINE void split(reg x, reg& m, reg& n) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    const int32_t k = static_cast<int32_t>(bits - root_half_bits) >> 23;
+    bits -= static_cast<uint32_t>(k) << 23;
+    std::memcpy(&m, &bits, sizeof m);
+    n = static_cast<float>(k);
+  }
   // p * 2^n, where n stands in the low bits of the float t
   static FOVEA_INLINE reg raise(reg p, reg t) {
     uint32_t bits, exponent;

@@ -1,0 +1,82 @@
+// What may happen to a score before softmax: softcap, ALiBi, an additive or a bool mask. docs/numerics.md, section 8.
+#pragma once
+#include "kernel/exp2.hpp"
+#include "kernel/visit.hpp"
+
+namespace fovea {
+
+constexpr float minus_infinity = -__builtin_inff();  // the mark of a key that a mask hides: its weight is 0, it is never exponentiated
+
+// What a softmax step does, known when it is compiled. Four of them exist; a call takes one.
+template <bool Capped, bool Biased>
+struct step {
+  static constexpr bool capped = Capped, biased = Biased, plain = !Capped && !Biased;
+};
+
+// cap * tanh(s / cap) as m / (2 - m), m = 1 - 2^(|s| * factor), factor = -2 / cap in base 2. From the parts of the exponential m is
+// exact to a few units in the last place also where it is small.
+template <class Isa>
+FOVEA_INLINE typename Isa::reg soft_capped(typename Isa::reg s, typename Isa::reg cap, typename Isa::reg factor) {
+  const auto m0 = Isa::spread(magic), one = Isa::spread(1.f);
+  const auto x = Isa::max(Isa::mul(Isa::abs(s), factor), Isa::spread(deepest));  // factor is negative
+  const auto t = Isa::add(x, m0), n = Isa::sub(t, m0);
+  const auto whole = Isa::raise(one, t);                                          // 2^x = 2^n (1 + r q)
+  const auto minus_r = Isa::mul(whole, Isa::sub(n, x));
+  const auto m = Isa::fma(minus_r, exp2_slope<Isa>(Isa::sub(x, n)), Isa::sub(one, whole));
+  const auto y = Isa::mul(cap, Isa::div(m, Isa::sub(Isa::spread(2.f), m)));
+  return Isa::inside(s, minus_infinity, 0, Isa::sub(Isa::spread(0), y), y);
+}
+
+struct row_bias {     // of one row within one block
+  float slope;        // times log2(e), negative: what ALiBi takes per key of distance
+  int64_t distance;   // position of the query - first key of the block
+  const float* bias;  // row of the additive mask, or null
+  const uint8_t* shown;  // row of the bool mask, or null
+  ptrdiff_t first;    // element of the block's first key in that row; may be negative when the block begins before the given keys
+};
+
+template <class Isa>
+FOVEA_INLINE f32x16<Isa> with_alibi(const row_bias& b, int j, const f32x16<Isa>& s) {
+  alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const auto distance = f32x16<Isa>::all(static_cast<float>(b.distance - j)) - f32x16<Isa>::load(lane);
+  const auto slope = Isa::spread(b.slope);
+  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::fma(slope, Isa::abs(distance.r[i]), s.r[i]); });
+}
+
+// Sixteen elements of a mask row as floats: 0 or -infinity of a bool mask. Only elements a .. b-1 are read.
+FOVEA_INLINE void read_mask(const row_bias& m, int j, int a, int b, float* out) {
+  if (m.shown)
+    for (int i = a; i < b; ++i) out[i] = m.shown[m.first + j + i] ? 0 : minus_infinity;
+  else
+    for (int i = a; i < b; ++i) out[i] = m.bias[m.first + j + i];
+}
+
+// A finite bias is a score, however low: it is held at `lowest`. Only -infinity hides.
+template <class Isa>
+FOVEA_INLINE f32x16<Isa> with_mask(const row_bias& m, const float* mask, const f32x16<Isa>& s) {
+  const auto bias = f32x16<Isa>::load(mask);
+  const auto added = m.shown ? s : fma_by(log2_e, bias, s);
+  const auto seen = max(added, f32x16<Isa>::all(lowest)), hidden = f32x16<Isa>::all(minus_infinity);
+  return f32x16<Isa>::each(
+      [&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(bias.r[i], minus_infinity, hidden.r[i], seen.r[i]); });
+}
+
+// Scores of keys j .. j+15, of which lanes a .. b-1 are meant.
+template <class Step, class Isa>
+FOVEA_INLINE f32x16<Isa> modified(const visit& z, const row_bias& row, int j, int a, int b, f32x16<Isa> s) {
+  if constexpr (Step::capped) {
+    const auto cap = Isa::spread(z.cap), factor = Isa::spread(z.cap_factor);
+    s = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return soft_capped<Isa>(s.r[i], cap, factor); });
+  }
+  if constexpr (Step::biased) {
+    if (row.slope != 0) s = with_alibi(row, j, s);
+    if (row.bias || row.shown) {
+      alignas(64) float mask[16] = {};
+      read_mask(row, j, a < 0 ? 0 : a, b > 16 ? 16 : b, mask);
+      s = with_mask(row, mask, s);
+    }
+  }
+  return s;
+}
+
+}  // namespace fovea
