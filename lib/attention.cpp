@@ -47,7 +47,8 @@ void each_own_unit(const plan& p, Visit visit) {
 
 void attend_units(const plan& p, const workspace& w) {
   const int64_t first_panel = p.see.first_key / 16, panels = (p.see.end + 15) / 16 - first_panel;
-  key_panels keys{w.panel_room >= panels, first_panel, first_panel};
+  const bool every_score = p.modify.weights.data && (p.modify.weights.stage == 1 || p.modify.weights.stage == 2);
+  key_panels keys{w.panel_room >= panels && !every_score, first_panel, first_panel}; // those ask for keys that no row sees
   int32_t kv_head = -1;
   each_own_unit(p, [&](const unit& u) {
     if (u.kv_head != kv_head) keys.packed = first_panel;
@@ -68,8 +69,7 @@ int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_
   if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
   byte_range bytes;
   if (!range_of(scratch, scratch_size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
-  if (meets_input(p.bytes, bytes) || meet(bytes, p.bytes.out) || meet(bytes, p.bytes.partials))
-    return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
+  if (meets_any(p.bytes, bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
   workspace w;
   if (!make_workspace(p, scratch, scratch_size, w)) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   attend_units(p, w);

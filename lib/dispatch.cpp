@@ -15,7 +15,7 @@ namespace fovea {
 namespace {
 
 const kernel* const kernels[] = {
-    // the best last
+// the best last
 #if FOVEA_WITH_SCALAR
     &scalar_kernel,
 #endif

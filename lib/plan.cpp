@@ -18,6 +18,8 @@ uint32_t bits_of(float x) {
 bool is_finite(float x) { return (bits_of(x) & 0x7f800000u) != 0x7f800000u; }
 bool is_zero(float x) { return (bits_of(x) & 0x7fffffffu) == 0; }
 
+bool misaligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % alignof(float) != 0; }
+
 bool all_zero(const int32_t* words, size_t count) {
   for (size_t i = 0; i < count; ++i)
     if (words[i] != 0) return false;
@@ -45,13 +47,6 @@ int32_t check_dims(const fovea_attention& a, plan& p) {
 int32_t check_offered(const fovea_attention& a) {
   if (!all_zero(a.reserved, sizeof a.reserved / sizeof *a.reserved)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (a.weights.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
-  if (!is_finite(a.softcap)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SOFTCAP);
-  if (!is_zero(a.softcap)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
-  if (a.alibi) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ALIBI);
-  if (a.sinks) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SINKS);
-  if (a.mask.data) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_MASK);
-  if (a.lse) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_LSE);
-  if (a.weights.data) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
   if (a.ring) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RING);
   constexpr int32_t known = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
   if (a.flags & ~known) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
@@ -76,6 +71,7 @@ int32_t check_visibility(const fovea_attention& a, plan& p) {
   visibility& s = p.see;
   s.first_key = a.first_key;
   s.end = static_cast<int64_t>(a.first_key) + a.keys;
+  p.keys_end = s.end;
   s.position = a.flags & FOVEA_POSITION ? a.position : s.end - a.queries;
   s.left = window && a.window_left >= 0 ? a.window_left : unbounded;
   s.right = window && a.window_right >= 0 ? a.window_right : unbounded;
@@ -136,26 +132,124 @@ int32_t check_output(const fovea_attention& a, plan& p, byte_range& bytes) {
 int32_t check_tensors(const fovea_attention& a, plan& p) {
   p.packed_keys = a.k.layout == FOVEA_PANELS;
   if (p.packed_keys && a.first_key % 16 != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY);
-  if (const int32_t s = check_input(a.q, FOVEA_ARG_Q, {a.q_heads, a.queries, 0, 0, p.dim}, false, p.q, p.bytes.q)) return s;
-  if (const int32_t s = check_input(a.k, FOVEA_ARG_K, {p.kv_heads, a.keys, 0, 0, p.dim}, p.packed_keys, p.k, p.bytes.k)) return s;
-  if (const int32_t s = check_input(a.v, FOVEA_ARG_V, {p.kv_heads, a.keys, 0, 0, p.v_dim}, false, p.v, p.bytes.v)) return s;
-  if (const int32_t s = check_output(a, p, p.bytes.out)) return s;
-  if (meets_input(p.bytes, p.bytes.out)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
+  if (const int32_t s = check_input(a.q, FOVEA_ARG_Q, {a.q_heads, a.queries, 0, 0, p.dim}, false, p.q, p.bytes.in[footprint::q])) return s;
+  if (const int32_t s = check_input(a.k, FOVEA_ARG_K, {p.kv_heads, a.keys, 0, 0, p.dim}, p.packed_keys, p.k, p.bytes.in[footprint::k]))
+    return s;
+  if (const int32_t s = check_input(a.v, FOVEA_ARG_V, {p.kv_heads, a.keys, 0, 0, p.v_dim}, false, p.v, p.bytes.in[footprint::v])) return s;
+  if (const int32_t s = check_output(a, p, p.bytes.to[footprint::out])) return s;
   return FOVEA_OK;
 }
 
 int32_t check_partials(const fovea_attention& a, plan& p) {
   p.partials = static_cast<float*>(a.partials);
-  p.bytes.partials = {};
   if (!a.partials && a.partials_size) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
   if (!a.partials) return FOVEA_OK;
   size_t needed;
   if (!partials_bytes(p, needed)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARTIALS);
   if (a.partials_size < needed) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_PARTIALS);
-  if (!range_of(a.partials, needed, p.bytes.partials)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARTIALS);
-  if (p.bytes.partials.begin % alignof(float) != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_PARTIALS);
-  const bool overlap = meets_input(p.bytes, p.bytes.partials) || meet(p.bytes.partials, p.bytes.out);
-  if (overlap) return refusal(FOVEA_OVERLAP, FOVEA_ARG_PARTIALS);
+  if (!range_of(a.partials, needed, p.bytes.to[footprint::partials])) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARTIALS);
+  if (misaligned(a.partials)) return refusal(FOVEA_ALIGN, FOVEA_ARG_PARTIALS);
+  if (a.weights.data) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS); // no part knows the whole row
+  return FOVEA_OK;
+}
+
+// Numbers per head: aligned, and each of them good.
+template <class Good>
+int32_t check_heads(const float* numbers, int32_t heads, int32_t argument, byte_range& bytes, Good good) {
+  if (!numbers) return FOVEA_OK;
+  if (misaligned(numbers)) return refusal(FOVEA_ALIGN, argument);
+  if (!range_of(numbers, static_cast<size_t>(heads) * sizeof(float), bytes)) return refusal(FOVEA_OVERFLOW, argument);
+  for (int32_t h = 0; h < heads; ++h)
+    if (!good(numbers[h])) return refusal(FOVEA_NOT_FINITE, argument);
+  return FOVEA_OK;
+}
+
+int32_t check_softcap(const fovea_attention& a, modifiers& m) {
+  m.cap = m.cap_factor = 0;
+  if (!is_finite(a.softcap)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SOFTCAP);
+  if (is_zero(a.softcap)) return FOVEA_OK;
+  m.cap = a.softcap * log2_e;
+  m.cap_factor = -2 / a.softcap;
+  const bool usable = !(bits_of(a.softcap) >> 31) && is_finite(m.cap) && is_finite(m.cap_factor);
+  return usable ? 0 : refusal(FOVEA_RANGE, FOVEA_ARG_SOFTCAP);
+}
+
+int32_t check_mask(const fovea_attention& a, plan& p) {
+  const fovea_mask& mask = a.mask;
+  mask_of& m = p.modify.mask;
+  m = {};
+  if (!mask.data) return FOVEA_OK;
+  if (mask.head_stride < 0 || mask.query_stride < 0) return refusal(FOVEA_STRIDE, FOVEA_ARG_MASK);
+  if (mask.keys < 0 || (mask.is_bias & ~1)) return refusal(FOVEA_RANGE, FOVEA_ARG_MASK);
+  const int32_t keys = mask.keys ? static_cast<int32_t>(smaller(mask.keys, a.keys)) : a.keys;
+  size_t size;
+  const extent e{a.q_heads, a.queries, mask.head_stride, mask.query_stride, keys};
+  if (!bytes_of(e, mask.is_bias ? sizeof(float) : 1, size) || !range_of(mask.data, size, p.bytes.in[footprint::mask]))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_MASK);
+  if (mask.is_bias && misaligned(mask.data)) return refusal(FOVEA_ALIGN, FOVEA_ARG_MASK);
+  if (mask.is_bias)
+    m.bias = static_cast<const float*>(mask.data);
+  else
+    m.shown = static_cast<const uint8_t*>(mask.data);
+  m.head = mask.head_stride;
+  m.query = mask.query_stride;
+  p.see.end = a.first_key + static_cast<int64_t>(keys); // where the mask ends, everything is masked
+  return FOVEA_OK;
+}
+
+int32_t check_lse(const fovea_attention& a, plan& p) {
+  p.modify.lse = a.lse;
+  if (!a.lse) return FOVEA_OK;
+  size_t size;
+  const extent e{a.q_heads, a.queries, a.queries, 1, 1};
+  if (!bytes_of(e, sizeof(float), size) || !range_of(a.lse, size, p.bytes.to[footprint::lse]))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_LSE);
+  return misaligned(a.lse) ? refusal(FOVEA_ALIGN, FOVEA_ARG_LSE) : 0;
+}
+
+int32_t check_weights(const fovea_attention& a, plan& p) {
+  fovea_weights& w = p.modify.weights;
+  w = a.weights;
+  if (!w.data) return FOVEA_OK;
+  if (w.stage < 0 || w.stage > 3) return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
+  if (w.first_head < 0 || w.first_head > a.q_heads || w.first_query < 0 || w.first_query > a.queries)
+    return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
+  const int32_t heads = a.q_heads - w.first_head, queries = a.queries - w.first_query;
+  if (w.heads < 0 || w.heads > heads || w.queries < 0 || w.queries > queries) return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
+  if (!w.heads) w.heads = heads;
+  if (!w.queries) w.queries = queries;
+  ptrdiff_t head;
+  size_t size;
+  if (__builtin_mul_overflow(static_cast<ptrdiff_t>(w.queries), static_cast<ptrdiff_t>(a.keys), &head) ||
+      !bytes_of({w.heads, w.queries, head, a.keys, a.keys}, sizeof(float), size) || !range_of(w.data, size, p.bytes.to[footprint::weights]))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_WEIGHTS);
+  return misaligned(w.data) ? refusal(FOVEA_ALIGN, FOVEA_ARG_WEIGHTS) : 0;
+}
+
+int32_t check_modifiers(const fovea_attention& a, plan& p) {
+  modifiers& m = p.modify;
+  m.alibi = a.alibi;
+  m.sinks = a.sinks;
+  if (const int32_t s = check_softcap(a, m)) return s;
+  if (const int32_t s = check_heads(a.alibi, a.q_heads, FOVEA_ARG_ALIBI, p.bytes.in[footprint::alibi], is_finite)) return s;
+  const auto logit = [](float x) { return is_finite(x) || bits_of(x) == 0xff800000u; };
+  if (const int32_t s = check_heads(a.sinks, a.q_heads, FOVEA_ARG_SINKS, p.bytes.in[footprint::sinks], logit)) return s;
+  if (const int32_t s = check_mask(a, p)) return s;
+  if (const int32_t s = check_lse(a, p)) return s;
+  if (const int32_t s = check_weights(a, p)) return s;
+  m.step = (m.alibi || a.mask.data ? 1 : 0) + (is_zero(m.cap) ? 0 : 2);
+  return FOVEA_OK;
+}
+
+// Each output against all inputs and against the outputs before it.
+int32_t check_overlap(const footprint& f) {
+  constexpr int32_t argument[footprint::outputs] = {FOVEA_ARG_OUT, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS, FOVEA_ARG_PARTIALS};
+  for (int o = 0; o < footprint::outputs; ++o) {
+    for (const byte_range& in : f.in)
+      if (meet(in, f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
+    for (int before = 0; before < o; ++before)
+      if (meet(f.to[before], f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
+  }
   return FOVEA_OK;
 }
 
@@ -169,7 +263,13 @@ int32_t check_part(const fovea_attention& a, plan& p) {
 
 } // namespace
 
-bool meets_input(const footprint& f, byte_range other) { return meet(other, f.q) || meet(other, f.k) || meet(other, f.v); }
+bool meets_any(const footprint& f, byte_range scratch) {
+  for (const byte_range& r : f.in)
+    if (meet(r, scratch)) return true;
+  for (const byte_range& r : f.to)
+    if (meet(r, scratch)) return true;
+  return false;
+}
 
 bool partials_bytes(const plan& p, size_t& bytes) {
   size_t slots;
@@ -185,9 +285,12 @@ int32_t make_plan(const fovea_attention* call, plan& p) {
   if (const int32_t s = check_dims(a, p)) return s;
   if (const int32_t s = check_scale(a, p)) return s;
   if (const int32_t s = check_visibility(a, p)) return s;
+  p.bytes = {};
   if (const int32_t s = check_tensors(a, p)) return s;
+  if (const int32_t s = check_modifiers(a, p)) return s;
   if (const int32_t s = check_part(a, p)) return s;
   if (const int32_t s = check_partials(a, p)) return s;
+  if (const int32_t s = check_overlap(p.bytes)) return s;
   p.isa = find_kernel(a.isa);
   if (!p.isa) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
   return FOVEA_OK;

@@ -26,8 +26,26 @@ struct rows_of { // [head][token][dim], with strides in elements
   ptrdiff_t head, token;
 };
 
-struct footprint { // of all that a call touches but its scratch
-  byte_range q, k, v, out, partials;
+// What a call touches beside its scratch.
+struct footprint {
+  enum input { q, k, v, alibi, sinks, mask, inputs };
+  enum output { out, lse, weights, partials, outputs };
+  byte_range in[inputs], to[outputs];
+};
+
+struct mask_of { // one of both, or none; [head][query][key] with strides in elements
+  const float* bias;
+  const uint8_t* shown;
+  ptrdiff_t head, query;
+};
+
+struct modifiers {
+  float cap, cap_factor; // cap times log2(e), and -2 / cap: e^(-2 s / cap) = 2^(factor * s log2(e)); 0 = none
+  const float *alibi, *sinks;
+  mask_of mask;
+  float* lse;
+  fovea_weights weights; // its counts resolved
+  int step;              // which softmax step: 1 = biased, 2 = capped, 3 = both
 };
 
 struct plan {
@@ -38,6 +56,8 @@ struct plan {
   int32_t dim, v_dim;
   int64_t rows; // queries * group: the rows of one kv head; row = query * group + head in group
   visibility see;
+  int64_t keys_end; // behind the last given key; a mask may end before
+  modifiers modify;
   float scale;               // times log2(e): softmax is base 2
   int32_t first_span, spans; // spans of 4,096 keys from absolute key 0 that the given keys touch
   int32_t part, parts;
@@ -47,7 +67,7 @@ struct plan {
 };
 
 int32_t make_plan(const fovea_attention* call, plan& p);
-bool meets_input(const footprint& f, byte_range other);
+bool meets_any(const footprint& f, byte_range scratch);
 bool partials_bytes(const plan& p, size_t& bytes); // false on overflow
 
 constexpr int32_t refusal(int32_t reason, int32_t argument) { return reason | argument << 8; }

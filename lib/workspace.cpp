@@ -58,15 +58,17 @@ int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
   c.cut(w.total_sum, n.spans ? rows * 16 : 0);
   c.cut(w.top, row_slots);
   c.cut(w.rescale, row_slots);
+  c.cut(w.total_top, row_slots);
+  c.cut(w.inverse, row_slots);
   c.cut(w.q_rows, rows);
   c.cut(w.out_rows, rows);
   c.cut(w.q, static_cast<int64_t>(w.q_lead) * p.dim);
-  c.cut(w.total_top, rows);
-  c.cut(w.inverse, rows);
   c.cut(w.runs, 4 * rows);
   c.cut(w.head, rows);
   c.cut(w.from, rows);
   c.cut(w.to, rows);
+  c.cut(w.heads, rows);
+  c.cut(w.queries, rows);
   return c.used();
 }
 

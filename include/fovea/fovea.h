@@ -1,6 +1,6 @@
 /* fovea.h: attention on memory that the caller owns. C99 and C++; include nothing else.
  *
- *   out[h][i] = sum_j p_ij v[g][j]      p_i = softmax_j(scale * q[h][i] . k[g][j])      g = h / (q_heads / kv_heads)
+ *   out[h][i] = sum_j p_ij v[g][j]   p_i = softmax_j(softcap(scale * q[h][i] . k[g][j]) + bias)   g = h / (q_heads / kv_heads)
  *
  *   static unsigned char scratch[FOVEA_SCRATCH(64, 64)];
  *   fovea_attention a = {0};
@@ -80,9 +80,10 @@ typedef struct fovea_mask { /* bool: uint8_t, nonzero = attend. bias: float, add
 } fovea_mask;
 
 typedef struct fovea_weights { /* softmax weights of chosen rows: data[(head - first_head) * queries + i - first_query][key] */
-  float *data;                 /* null = not wanted; what a row does not see is 0 */
-  int32_t first_head, heads, first_query, queries;
-  int32_t stage, reserved; /* 0 = weights, 1 = scaled scores, 2 = after softcap, 3 = after bias */
+  float *data;                 /* null = not wanted */
+  int32_t first_head, heads, first_query, queries; /* counts of 0: all from the first on */
+  /* 0 = weights, 0 where nothing is seen; 1 = scaled scores, 2 = after softcap, both of every key; 3 = after bias, -inf where not seen */
+  int32_t stage, reserved;
 } fovea_weights;
 
 typedef struct fovea_part {
@@ -101,9 +102,9 @@ typedef struct fovea_attention {
   int32_t keep_first; /* keys 0 .. keep_first-1 stay seen outside the window; causal still applies */
   float scale, softcap; /* scale may be 0 and negative; softcap 0 = off */
   const float *alibi;   /* [q_heads] bias -alibi[h] * |p - j|; null = none */
-  const float *sinks;   /* [q_heads] a logit without a key; null = none */
+  const float *sinks;   /* [q_heads] a logit without a key, only in the denominator; -inf or null = none */
   fovea_mask mask;
-  float *lse; /* [q_heads][queries] natural log of the denominator; null = not wanted */
+  float *lse; /* [q_heads][queries] natural log of the denominator, sink included; -inf = neither key nor sink; null = not wanted */
   fovea_weights weights;
   fovea_part part;      /* parts run in any order, also at the same time, each with scratch of its own */
   void *partials;       /* null: no row is split. Else memory shared by all parts, and fovea_merge after the last of them */
@@ -136,7 +137,7 @@ FOVEA_API int32_t fovea_version(void);
 /* Scratch as a constant expression: enough on every ISA, for any number of heads, queries and keys, whatever the options.
  * Floats: a panel of 16 keys, a row of q, scores of a block, output of a span and of the row, sums of both, bookkeeping. */
 #define FOVEA_UP16(n) (((size_t)(n) + 15) / 16 * 16)
-#define FOVEA_SCRATCH(dim, v_dim) (64 + sizeof(float) * (17 * FOVEA_UP16(dim) + 272 + 2 * FOVEA_UP16(v_dim) + 2 * 16 + 64))
+#define FOVEA_SCRATCH(dim, v_dim) (64 + sizeof(float) * (17 * FOVEA_UP16(dim) + 272 + 2 * FOVEA_UP16(v_dim) + 2 * 16 + 96))
 /* With room for `rows` rows at once and for the panels of `keys` keys of one kv head: what speed wants. */
 #define FOVEA_SCRATCH_FAST(dim, v_dim, rows, keys) \
   (FOVEA_SCRATCH(dim, v_dim) +                     \

@@ -28,9 +28,15 @@ class tile_of_queries {
     } else {
       attend_spans();
     }
+    if (p_.modify.weights.data) tell_weights(alone ? w_.top : w_.total_top);
   }
 
  private:
+  static constexpr void (*softmax_steps[])(const visit&) = {softmax_step<Isa, step<false, false>>, softmax_step<Isa, step<false, true>>,
+                                                            softmax_step<Isa, step<true, false>>, softmax_step<Isa, step<true, true>>};
+  static constexpr void (*tell_steps[])(const visit&, int, float, bool) = {
+      tell_step<Isa, step<false, false>>, tell_step<Isa, step<false, true>>, tell_step<Isa, step<true, false>>,
+      tell_step<Isa, step<true, true>>};
   const tile_job& job_;
   const plan& p_;
   const workspace& w_;
@@ -55,6 +61,7 @@ class tile_of_queries {
       const ptrdiff_t h = job_.kv_head * static_cast<ptrdiff_t>(p_.group) + head, i = static_cast<ptrdiff_t>(query);
       w_.q_rows[r] = p_.q.data + h * p_.q.head + i * p_.q.token;
       w_.out_rows[r] = p_.out.data + h * p_.out.head + i * p_.out.token;
+      w_.heads[r] = static_cast<int32_t>(h), w_.queries[r] = static_cast<int32_t>(query);
       w_.head[r] = s.head, w_.from[r] = s.from, w_.to[r] = s.to;
       if (++head < p_.group) continue;
       head = 0, ++query;
@@ -89,10 +96,11 @@ class tile_of_queries {
       attend_span(span, false);
       join_span<Isa>(w_, job_.rows, width);
     }
+    for (int r = 0; r < job_.rows; ++r) w_.inverse[r] = sum_tree(f32x16<Isa>::load(w_.total_sum + r * 16));
+    end_rows<Isa>(p_, w_, w_.total_top, 0, job_.rows);
     for (int r = 0; r < job_.rows; ++r) {
-      const float inverse = inverse_of(f32x16<Isa>::load(w_.total_sum + r * 16));
       const float* o = w_.total_o + static_cast<ptrdiff_t>(r) * width;
-      for (int c = 0; c < width; c += 16) write_result(w_.out_rows[r], c, p_.v_dim, f32x16<Isa>::load(o + c), inverse);
+      for (int c = 0; c < width; c += 16) write_result(w_.out_rows[r], c, p_.v_dim, f32x16<Isa>::load(o + c), w_.inverse[r]);
     }
   }
 
@@ -114,7 +122,7 @@ class tile_of_queries {
     for (int64_t block = begin; block < end; block += block_keys)
       if (sees(block, block_keys)) visit_block(block);
     if (!direct && z_.start) clear(w_.top, w_.sum, w_.o, z_.width);
-    if (direct && z_.done < job_.rows) write_zeros();
+    if (direct && z_.start) end_empty_rows();
   }
 
   void begin_span(bool direct) {
@@ -122,6 +130,8 @@ class tile_of_queries {
     z_.q = w_.q, z_.q_lead = w_.q_lead, z_.s = w_.s, z_.o = w_.o, z_.sum = w_.sum;
     z_.top = w_.top, z_.rescale = w_.rescale, z_.inverse = w_.inverse, z_.out = w_.out_rows;
     z_.v_stride = p_.v.token;
+    z_.p = &p_, z_.w = &w_;
+    z_.masked = p_.modify.mask.bias || p_.modify.mask.shown;
     for (int run = 0; run < 2; ++run) {
       z_.from[run] = w_.runs + 2 * run * w_.rows;
       z_.to[run] = z_.from[run] + w_.rows;
@@ -134,13 +144,13 @@ class tile_of_queries {
   }
 
   void visit_block(int64_t block) {
+    z_.block = block;
     find_runs(block);
     const int64_t first = larger(block, p_.see.first_key);
     z_.v_first = static_cast<int>(first - block);
     z_.v = p_.v.data + job_.kv_head * p_.v.head + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token;
     for (int run = z_.first_run; run < 2; ++run) score_run(block, run);
-    raise_tops<Isa>(z_);
-    weigh<Isa>(z_);
+    softmax_steps[p_.modify.step](z_);
     if (z_.v_dim < 16)
       value_rows_short<Isa>(z_);
     else
@@ -168,11 +178,19 @@ class tile_of_queries {
   }
 
   void score_run(int64_t block, int run) {
-    const int begin = z_.from[run][0] & -16, end = up16(z_.to[run][z_.rows - 1]);
-    if (z_.from[run][0] >= z_.to[run][z_.rows - 1]) return;
+    const int begin = z_.from[run][0], end = z_.to[run][z_.rows - 1];
+    if (begin >= end) return;
+    each_panels(block, begin & -16, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
+      by_groups<Isa>(z_.rows, [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, from, to); });
+    });
+  }
+
+  // Calls use(panels) until keys begin .. end-1 of the block have been there; both are multiples of 16.
+  template <class Use>
+  FOVEA_INLINE void each_panels(int64_t block, int begin, int end, Use use) const {
     for (packed_keys_view k{nullptr, begin, begin}; k.from < end; k.from = k.to) {
       panels_from(block, k, end);
-      by_groups<Isa>(z_.rows, [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, from, to); });
+      use(k);
     }
   }
 
@@ -198,12 +216,60 @@ class tile_of_queries {
     }
   }
   void pack(const float* head, int64_t panel, float* at) const {
-    pack_panel<Isa>(head, p_.k.token, panel * 16, p_.see.first_key, p_.see.end, p_.dim, at);
+    pack_panel<Isa>(head, p_.k.token, panel * 16, p_.see.first_key, p_.keys_end, p_.dim, at);
   }
 
-  void write_zeros() const {
-    for (int r = z_.done; r < job_.rows; ++r)
+  void end_empty_rows() const {
+    for (int r = 0; r < job_.rows; ++r) {
+      w_.inverse[r] = 0;
       for (int c = 0; c < p_.v_dim; ++c) w_.out_rows[r][c] = 0;
+    }
+    end_rows<Isa>(p_, w_, w_.top, 0, job_.rows);
+  }
+
+  // The second pass over rows whose weights or scores are asked for. Their scores are computed again: the first pass did not keep them.
+  void tell_weights(const float* top) {
+    const fovea_weights& wanted = p_.modify.weights;
+    for (int r = 0; r < job_.rows; ++r) {
+      const int64_t head = int64_t{w_.heads[r]} - wanted.first_head, query = int64_t{w_.queries[r]} - wanted.first_query;
+      if (head < 0 || head >= wanted.heads || query < 0 || query >= wanted.queries) continue;
+      const ptrdiff_t keys = static_cast<ptrdiff_t>(p_.keys_end - p_.see.first_key);
+      float* out = wanted.data + static_cast<ptrdiff_t>(head * wanted.queries + query) * keys;
+      for (ptrdiff_t j = 0; j < keys; ++j) out[j] = wanted.stage == 3 ? minus_infinity : 0;
+      for (int64_t block = p_.see.first_key / block_keys * block_keys; block < p_.keys_end; block += block_keys)
+        if (scores_of_row(block, r)) tell_block(r, top[r], out);
+    }
+  }
+
+  // Scores of one row and block: of all keys, or of those it sees.
+  bool scores_of_row(int64_t block, int row) {
+    z_.block = block;
+    find_runs(block);
+    const int stage = p_.modify.weights.stage;
+    if (stage == 1 || stage == 2) {
+      z_.first_run = 1;
+      z_.from[1][row] = static_cast<int32_t>(larger(block, p_.see.first_key) - block);
+      z_.to[1][row] = static_cast<int32_t>(smaller(block + block_keys, p_.keys_end) - block);
+    }
+    bool any = false;
+    for (int run = z_.first_run; run < 2; ++run) {
+      const int from = z_.from[run][row], to = z_.to[run][row];
+      any |= from < to;
+      const auto score = [&](const packed_keys_view& k) {
+        with_shape(typename Isa::shapes{}, 1, [&](auto s, int) { score_groups<Isa, decltype(s)>(z_, k, run, row, row + 1); });
+      };
+      if (from < to) each_panels(block, from & -16, up16(to), score);
+    }
+    return any;
+  }
+
+  void tell_block(int row, float top, float* out) {
+    const int stage = p_.modify.weights.stage;
+    const float* s = z_.s + row * score_stride;
+    if (stage != 1) tell_steps[stage == 2 ? p_.modify.step & 2 : p_.modify.step](z_, row, top, stage == 0);
+    const float by = stage == 0 ? w_.inverse[row] : ln_2;
+    for (int run = z_.first_run; run < 2; ++run)
+      for (int j = z_.from[run][row]; j < z_.to[run][row]; ++j) out[static_cast<ptrdiff_t>(z_.block - p_.see.first_key) + j] = s[j] * by;
   }
 
   void leave_partials() const {

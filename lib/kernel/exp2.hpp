@@ -5,6 +5,7 @@
 namespace fovea {
 
 constexpr float log2_e = 1.44269504f;
+constexpr float ln_2 = 6.93147181e-1f;
 constexpr float magic = 12582912.f;      // 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits
 constexpr float deepest = -100.f;        // exponents stop here: 2^-100 cannot be seen beside 1, and is far from denormal
 constexpr float lowest = -3e38f;         // the reference of a row that has seen no key
@@ -33,7 +34,7 @@ template <class Isa>
 FOVEA_INLINE typename Isa::reg exp2_reg(typename Isa::reg score, typename Isa::reg shift, typename Isa::reg floor) {
   const auto x = Isa::max(score, floor);
   const auto t = Isa::add(x, shift);
-  const auto r = Isa::sub(x, Isa::sub(t, shift));  // exact, |r| <= 1/2
+  const auto r = Isa::sub(x, Isa::sub(t, shift)); // exact, |r| <= 1/2
   return Isa::raise(Isa::fma(exp2_slope<Isa>(r), r, Isa::spread(1.f)), t);
 }
 template <class Isa, int N>

@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-constexpr uint32_t root_half_bits = 0x3f3504f3u;  // of the float sqrt(1/2)
+constexpr uint32_t root_half_bits = 0x3f3504f3u; // of the float sqrt(1/2)
 
 // gcc keeps arrays of registers in memory unless every loop over them is unrolled: hence the pragma at each of these loops.
 template <class Isa, int Lanes>
@@ -25,15 +25,24 @@ struct floats {
     return each([&](int) FOVEA_LAMBDA_INLINE { return one; });
   }
   FOVEA_INLINE void store(float* p) const {
-#pragma GCC unroll 16
-    for (int i = 0; i < regs; ++i) Isa::store(p + i * Isa::lanes, r[i]);
+    each_reg([&](int i) FOVEA_LAMBDA_INLINE { Isa::store(p + i * Isa::lanes, r[i]); });
   }
   template <class F>
   static FOVEA_INLINE floats each(F f) {
     floats x;
-#pragma GCC unroll 16
-    for (int i = 0; i < regs; ++i) x.r[i] = f(i);
+    each_reg([&](int i) FOVEA_LAMBDA_INLINE { x.r[i] = f(i); });
     return x;
+  }
+  // Sixteen plain floats are no array of registers: there a loop is smaller, and as fast as spills.
+  template <class F>
+  static FOVEA_INLINE void each_reg(F f) {
+    if constexpr (regs > 8) {
+#pragma GCC unroll 1
+      for (int i = 0; i < regs; ++i) f(i);
+    } else {
+#pragma GCC unroll 8
+      for (int i = 0; i < regs; ++i) f(i);
+    }
   }
 };
 template <class Isa>

@@ -1,6 +1,6 @@
 // Spans come together: two results (reference, sum, output) become one, in ascending order; and the final division.
 #pragma once
-#include "kernel/exp2.hpp"
+#include "kernel/ending.hpp"
 #include "kernel/visit.hpp"
 
 namespace fovea {
@@ -20,12 +20,6 @@ FOVEA_INLINE factors meet(float old_top, float next_top) {
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> merged(const f32x16<Isa>& old, const f32x16<Isa>& next, const factors& f) {
   return fma_by(f.old, old, next * f32x16<Isa>::all(f.next));
-}
-
-template <class Isa>
-FOVEA_INLINE float inverse_of(const f32x16<Isa>& sum) {
-  const float total = sum_tree(sum);
-  return total > 0 ? 1 / total : 0;
 }
 
 template <class Isa>
@@ -53,30 +47,42 @@ inline void join_span(const workspace& w, int rows, int width) {
   }
 }
 
-// Joins the partial results of one row, written by any number of parts.
+// The partial results of one row, written by any number of parts.
 template <class Isa>
-inline void merge_row(const plan& p, const float* slots, float* out) {
-  using vector = f32x16<Isa>;
-  const ptrdiff_t next = slot_floats(p.v_dim);
-  const auto over_spans = [&](int at) {
-    auto x = vector::all(0);
-    float top = lowest;
+struct row_of_partials {
+  const plan& p;
+  const float* slots;
+
+  // One vector of all spans together; top becomes their common reference.
+  f32x16<Isa> over_spans(int at, float& top) const {
+    auto x = f32x16<Isa>::all(0);
+    top = lowest;
     for (int i = 0; i < p.spans; ++i) {
-      const float* s = slots + i * next;
+      const float* s = slots + i * slot_floats(p.v_dim);
       const factors f = meet<Isa>(top, s[16]);
-      x = merged(x, vector::load(s + at), f);
+      x = merged(x, f32x16<Isa>::load(s + at), f);
       top = f.top;
     }
     return x;
-  };
-  const float inverse = inverse_of(over_spans(0));
-  for (int c = 0; c < up16(p.v_dim); c += 16) write_result(out, c, p.v_dim, over_spans(32 + c), inverse);
-}
+  }
+
+  void end(int32_t head, int64_t query, float* out) const {
+    float top;
+    const float total = sum_tree(over_spans(0, top)), sink = p.modify.sinks ? p.modify.sinks[head] : -__builtin_inff();
+    const auto end = end_of(f32x16<Isa>::all(total), f32x16<Isa>::all(top), f32x16<Isa>::all(sink));
+    alignas(64) float factor[16], lse[16];
+    end.factor.store(factor);
+    end.lse.store(lse);
+    if (p.modify.lse) p.modify.lse[head * static_cast<ptrdiff_t>(p.rows / p.group) + static_cast<ptrdiff_t>(query)] = lse[0];
+    for (int c = 0; c < up16(p.v_dim); c += 16) write_result(out, c, p.v_dim, over_spans(32 + c, top), factor[0]);
+  }
+};
 
 template <class Isa>
 void merge_partials(const plan& p) {
   for (int32_t g = 0; g < p.kv_heads; ++g)
-    for (int64_t r = 0; r < p.rows; ++r) merge_row<Isa>(p, slot(p, g, r, 0), out_row(p, g, r));
+    for (int64_t r = 0; r < p.rows; ++r)
+      row_of_partials<Isa>{p, slot(p, g, r, 0)}.end(g * p.group + static_cast<int32_t>(r % p.group), r / p.group, out_row(p, g, r));
 }
 
 } // namespace fovea

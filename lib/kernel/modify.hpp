@@ -5,7 +5,7 @@
 
 namespace fovea {
 
-constexpr float minus_infinity = -__builtin_inff();  // the mark of a key that a mask hides: its weight is 0, it is never exponentiated
+constexpr float minus_infinity = -__builtin_inff(); // the mark of a key that a mask hides: its weight is 0, it is never exponentiated
 
 // What a softmax step does, known when it is compiled. Four of them exist; a call takes one.
 template <bool Capped, bool Biased>
@@ -13,33 +13,40 @@ struct step {
   static constexpr bool capped = Capped, biased = Biased, plain = !Capped && !Biased;
 };
 
-// cap * tanh(s / cap) as m / (2 - m), m = 1 - 2^(|s| * factor), factor = -2 / cap in base 2. From the parts of the exponential m is
+// cap * tanh(s / cap) as m / (2 - m), m = 1 - 2^(|s| * factor). From the parts of the exponential m is
 // exact to a few units in the last place also where it is small.
 template <class Isa>
 FOVEA_INLINE typename Isa::reg soft_capped(typename Isa::reg s, typename Isa::reg cap, typename Isa::reg factor) {
   const auto m0 = Isa::spread(magic), one = Isa::spread(1.f);
-  const auto x = Isa::max(Isa::mul(Isa::abs(s), factor), Isa::spread(deepest));  // factor is negative
+  const auto x = Isa::max(Isa::mul(Isa::abs(s), factor), Isa::spread(deepest)); // factor is negative
   const auto t = Isa::add(x, m0), n = Isa::sub(t, m0);
-  const auto whole = Isa::raise(one, t);                                          // 2^x = 2^n (1 + r q)
+  const auto whole = Isa::raise(one, t); // 2^x = 2^n (1 + r q)
   const auto minus_r = Isa::mul(whole, Isa::sub(n, x));
   const auto m = Isa::fma(minus_r, exp2_slope<Isa>(Isa::sub(x, n)), Isa::sub(one, whole));
   const auto y = Isa::mul(cap, Isa::div(m, Isa::sub(Isa::spread(2.f), m)));
   return Isa::inside(s, minus_infinity, 0, Isa::sub(Isa::spread(0), y), y);
 }
 
-struct row_bias {     // of one row within one block
-  float slope;        // times log2(e), negative: what ALiBi takes per key of distance
-  int64_t distance;   // position of the query - first key of the block
-  const float* bias;  // row of the additive mask, or null
-  const uint8_t* shown;  // row of the bool mask, or null
-  ptrdiff_t first;    // element of the block's first key in that row; may be negative when the block begins before the given keys
+struct row_bias {       // of one row within one block
+  float slope;          // times log2(e), negative: what ALiBi takes per key of distance
+  int64_t distance;     // position of the query - first key of the block
+  const float* bias;    // row of the additive mask, or null
+  const uint8_t* shown; // row of the bool mask, or null
+  ptrdiff_t first;      // element of the block's first key in that row; may be negative when the block begins before the given keys
 };
 
+inline row_bias bias_of(const visit& z, int row) {
+  const modifiers& m = z.p->modify;
+  const ptrdiff_t head = z.w->heads[row], query = z.w->queries[row], start = head * m.mask.head + query * m.mask.query;
+  return {m.alibi ? -m.alibi[head] * log2_e : 0, z.p->see.position + query - z.block, m.mask.bias ? m.mask.bias + start : nullptr,
+          m.mask.shown ? m.mask.shown + start : nullptr, static_cast<ptrdiff_t>(z.block - z.p->see.first_key)};
+}
+
 template <class Isa>
-FOVEA_INLINE f32x16<Isa> with_alibi(const row_bias& b, int j, const f32x16<Isa>& s) {
+FOVEA_INLINE f32x16<Isa> with_alibi(const row_bias& row, int j, const f32x16<Isa>& s) {
   alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  const auto distance = f32x16<Isa>::all(static_cast<float>(b.distance - j)) - f32x16<Isa>::load(lane);
-  const auto slope = Isa::spread(b.slope);
+  const auto distance = f32x16<Isa>::all(static_cast<float>(row.distance - j)) - f32x16<Isa>::load(lane);
+  const auto slope = Isa::spread(row.slope);
   return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::fma(slope, Isa::abs(distance.r[i]), s.r[i]); });
 }
 
@@ -57,15 +64,14 @@ FOVEA_INLINE f32x16<Isa> with_mask(const row_bias& m, const float* mask, const f
   const auto bias = f32x16<Isa>::load(mask);
   const auto added = m.shown ? s : fma_by(log2_e, bias, s);
   const auto seen = max(added, f32x16<Isa>::all(lowest)), hidden = f32x16<Isa>::all(minus_infinity);
-  return f32x16<Isa>::each(
-      [&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(bias.r[i], minus_infinity, hidden.r[i], seen.r[i]); });
+  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(bias.r[i], minus_infinity, hidden.r[i], seen.r[i]); });
 }
 
 // Scores of keys j .. j+15, of which lanes a .. b-1 are meant.
 template <class Step, class Isa>
 FOVEA_INLINE f32x16<Isa> modified(const visit& z, const row_bias& row, int j, int a, int b, f32x16<Isa> s) {
   if constexpr (Step::capped) {
-    const auto cap = Isa::spread(z.cap), factor = Isa::spread(z.cap_factor);
+    const auto cap = Isa::spread(z.p->modify.cap), factor = Isa::spread(z.p->modify.cap_factor);
     s = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return soft_capped<Isa>(s.r[i], cap, factor); });
   }
   if constexpr (Step::biased) {
@@ -79,4 +85,4 @@ FOVEA_INLINE f32x16<Isa> modified(const visit& z, const row_bias& row, int j, in
   return s;
 }
 
-}  // namespace fovea
+} // namespace fovea

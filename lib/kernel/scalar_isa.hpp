@@ -23,6 +23,7 @@ struct scalar_isa {
   static FOVEA_INLINE float largest(reg x) { return x; }
   static FOVEA_INLINE float sum_tree(reg x) { return x; }
   static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) { return lane >= from && lane < to ? a : b; }
+  static FOVEA_INLINE bool any_nan(reg x) { return x != x; }
   static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) { return x == value ? a : b; }
   // x = m * 2^n with m in [sqrt(1/2), sqrt(2))
   static FOVEA_INLINE void split(reg x, reg& m, reg& n) {

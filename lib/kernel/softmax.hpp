@@ -1,8 +1,8 @@
 // The softmax step of a block: raise the reference of each row, turn scores into weights, and add them up.
 #pragma once
-#include "kernel/exp2.hpp"
+#include "kernel/ending.hpp"
+#include "kernel/modify.hpp"
 #include "kernel/pack.hpp"
-#include "kernel/visit.hpp"
 
 namespace fovea {
 
@@ -16,15 +16,26 @@ FOVEA_INLINE void walk(int from, int to, Whole whole, Edge edge) {
   }
 }
 
-template <class Isa>
-FOVEA_INLINE float peak_of(const visit& z, int row) {
-  const float* s = z.s + row * score_stride;
+// The largest score of a row; on the way each score becomes what the step makes of it.
+template <class Isa, class Step>
+float peak_of(const visit& z, int row) {
+  float* s = z.s + row * score_stride;
   const auto nothing = f32x16<Isa>::all(lowest);
+  [[maybe_unused]] const row_bias bias = Step::biased ? bias_of(z, row) : row_bias{};
   auto peak = nothing;
   for (int run = z.first_run; run < 2; ++run)
     walk(
-        z.from[run][row], z.to[run][row], [&](int j) FOVEA_LAMBDA_INLINE { peak = max(f32x16<Isa>::load(s + j), peak); },
-        [&](int j, int a, int b) FOVEA_LAMBDA_INLINE { peak = max(inside(a, b, f32x16<Isa>::load(s + j), nothing), peak); });
+        z.from[run][row], z.to[run][row],
+        [&](int j) FOVEA_LAMBDA_INLINE {
+          const auto score = modified<Step>(z, bias, j, 0, 16, f32x16<Isa>::load(s + j));
+          if constexpr (!Step::plain) score.store(s + j);
+          peak = max(score, peak);
+        },
+        [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
+          const auto raw = f32x16<Isa>::load(s + j), score = modified<Step>(z, bias, j, a, b, raw);
+          if constexpr (!Step::plain) inside(a, b, score, raw).store(s + j);
+          peak = max(inside(a, b, score, nothing), peak);
+        });
   return largest(peak);
 }
 
@@ -33,9 +44,9 @@ FOVEA_INLINE bool exact(float top) { return top < exact_limit && top > -exact_li
 
 // Scores so large that it is not are first moved to top, with one rounding, and weighed from 0.
 template <class Isa>
-__attribute__((noinline)) void move_to_top(const visit& z, int row) {
+__attribute__((noinline)) void move_to_top(const visit& z, int row, float reference) {
   float* s = z.s + row * score_stride;
-  const auto top = f32x16<Isa>::all(z.top[row]);
+  const auto top = f32x16<Isa>::all(reference);
   for (int run = z.first_run; run < 2; ++run)
     walk(
         z.from[run][row], z.to[run][row], [&](int j) FOVEA_LAMBDA_INLINE { (f32x16<Isa>::load(s + j) - top).store(s + j); },
@@ -46,37 +57,42 @@ __attribute__((noinline)) void move_to_top(const visit& z, int row) {
 }
 
 // top = max(top, nearest integer of the largest score), for sixteen rows at a time; rescale = 2^(old top - top).
-template <class Isa>
-inline void raise_tops(const visit& z) {
+template <class Isa, class Peak>
+FOVEA_INLINE void raise_tops(const visit& z, Peak peak_of_row) {
   for (int from = 0; from < z.rows; from += 16) {
     alignas(64) float peak[16] = {};
     const int to = z.rows - from < 16 ? z.rows : from + 16;
-    for (int r = from; r < to; ++r) peak[r - from] = peak_of<Isa>(z, r);
+    for (int r = from; r < to; ++r) peak[r - from] = peak_of_row(z, r);
     const auto old = f32x16<Isa>::load(z.top + from);
     const auto top = max(nearest(f32x16<Isa>::load(peak)), old);
     top.store(z.top + from);
     if (!z.start) exp2_below(old - top).store(z.rescale + from);
     for (int r = from; r < to; ++r)
-      if (!exact(z.top[r])) move_to_top<Isa>(z, r);
+      if (!exact(z.top[r])) move_to_top<Isa>(z, r, z.top[r]);
   }
 }
 
 // Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds.
-template <class Isa>
+template <class Isa, bool Hides>
 FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
   float* s = z.s + row * score_stride;
   const auto shift = f32x16<Isa>::all(magic - top), floor = f32x16<Isa>::all(top + deepest), zero = f32x16<Isa>::all(0);
+  const auto weight = [&](const f32x16<Isa>& score) FOVEA_LAMBDA_INLINE {
+    const auto w = exp2_from(score, shift, floor);
+    if constexpr (!Hides) return w;
+    return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(score.r[i], minus_infinity, zero.r[i], w.r[i]); });
+  };
   auto sum = zero;
   for (int run = z.first_run; run < 2; ++run)
     walk(
         z.from[run][row], z.to[run][row],
         [&](int j) FOVEA_LAMBDA_INLINE {
-          const auto w = exp2_from(f32x16<Isa>::load(s + j), shift, floor);
+          const auto w = weight(f32x16<Isa>::load(s + j));
           w.store(s + j);
           sum = sum + w;
         },
         [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
-          const auto score = f32x16<Isa>::load(s + j), w = exp2_from(score, shift, floor);
+          const auto score = f32x16<Isa>::load(s + j), w = weight(score);
           inside(a, b, w, score).store(s + j);
           sum = sum + inside(a, b, w, zero);
         });
@@ -91,19 +107,44 @@ FOVEA_INLINE void prefetch_for(const visit& z, int row) {
   if (z.start && row < z.next_rows) prefetch(z.next_q + row * z.q_stride, z.dim);
 }
 
-template <class Isa>
-inline void weigh(const visit& z) {
+template <class Isa, bool Hides>
+__attribute__((noinline)) void weigh(const visit& z) {
   for (int r = 0; r < z.rows; ++r) {
     prefetch_for(z, r);
     const float top = z.top[r];
-    auto sum = weigh_row<Isa>(z, r, exact(top) ? top : 0);
+    auto sum = weigh_row<Isa, Hides>(z, r, exact(top) ? top : 0);
     if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
     sum.store(z.sum + r * 16);
-    if (leaves(z, r)) {
-      const float total = sum_tree(sum);
-      z.inverse[r] = total > 0 ? 1 / total : 0;
-    }
+    if (leaves(z, r)) z.inverse[r] = sum_tree(sum);
   }
+  if (z.direct && z.done > z.was_done) end_rows<Isa>(*z.p, *z.w, z.top, z.was_done, z.done < z.rows ? z.done : z.rows);
+}
+
+template <class Isa, bool Hides>
+__attribute__((noinline)) void tell_weights(const visit& z, int row, float top) {
+  if (!exact(top)) move_to_top<Isa>(z, row, top);
+  weigh_row<Isa, Hides>(z, row, exact(top) ? top : 0);
+}
+
+template <class Isa>
+__attribute__((noinline)) void raise_modified_tops(const visit& z, float (*peak)(const visit&, int)) {
+  raise_tops<Isa>(z, peak);
+}
+
+template <class Isa, class Step>
+void softmax_step(const visit& z) {
+  if constexpr (Step::plain)
+    raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, Step>(same, row); });
+  else
+    raise_modified_tops<Isa>(z, peak_of<Isa, Step>);
+  weigh<Isa, Step::biased>(z);
+}
+
+// For those who ask to see them: scores of one row become what the step makes of them, and weights for its final reference if wanted.
+template <class Isa, class Step>
+void tell_step(const visit& z, int row, float top, bool weights) {
+  peak_of<Isa, Step>(z, row);
+  if (weights) tell_weights<Isa, Step::biased>(z, row, top);
 }
 
 } // namespace fovea

@@ -102,11 +102,43 @@ FOVEA_INLINE void settle(const visit& z, int row, Columns c, accumulator<Isa, Sh
   });
 }
 
+// A weight of 0 times NaN or infinity is NaN: where a mask hides keys within a run, what it hides may have leaked into a result. Then the
+// tile is computed once more, key by key, without the hidden ones. A result that is NaN by right stays NaN.
+template <class Isa, class Shape>
+FOVEA_INLINE bool leaked(accumulator<Isa, Shape>& acc) {
+  auto probe = floats<Isa, Shape::lanes>::all(0);
+  acc.each([&](int, int, auto& x) FOVEA_LAMBDA_INLINE { probe = fma_by(0, x, probe); });
+  bool found = false;
+#pragma GCC unroll 16
+  for (auto& r : probe.r) found |= Isa::any_nan(r);
+  return found;
+}
+
+template <class Isa, class Shape, class Columns>
+__attribute__((noinline)) void add_shown_keys(const visit& z, int row, Columns c, accumulator<Isa, Shape>& acc) {
+  using vector = floats<Isa, Shape::lanes>;
+  for (int m = 0; m < Shape::rows; ++m)
+    for (int n = 0; n < Shape::vectors; ++n) {
+      auto x = vector::all(0);
+      for (int run = z.first_run; run < 2; ++run)
+        for (int key = z.from[run][row + m]; key < z.to[run][row + m]; ++key) {
+          const float weight = z.s[(row + m) * score_stride + key];
+          if (weight != 0) x = fma_by(weight, c.template load<vector>(z.v_row(key) + c.at + n * 16), x);
+        }
+      acc.at[m][n] = x;
+    }
+}
+
 template <class Isa, class Shape, class Columns>
 FOVEA_INLINE void value_tile(const visit& z, int row, Columns c) {
   accumulator<Isa, Shape> acc;
   acc.clear();
   for (int run = z.first_run; run < 2; ++run) add_run(z, run, row, c, acc);
+  if (z.masked && leaked(acc)) {
+    auto shown = acc; // a copy, so that acc itself may stay in registers
+    add_shown_keys(z, row, c, shown);
+    acc = shown;
+  }
   settle(z, row, c, acc);
 }
 
@@ -128,7 +160,8 @@ __attribute__((noinline)) void value_groups(const visit& z, int first_row, int e
       if (group_works(z, r, Shape::rows)) value_tile<Isa, decltype(tile_shape)>(z, r, columns_for<Shape>(z, in_o, at));
   };
   int c = 0;
-  for (; c + step <= (z.v_dim & -16); c += step) down_rows(Shape{}, c, c);
+  if constexpr (Shape::vectors > 1)
+    for (; c + step <= (z.v_dim & -16); c += step) down_rows(Shape{}, c, c);
   for (; c < z.width; c += Shape::lanes) down_rows(narrow{}, c, column_at(c & -16, z.v_dim) + c % 16);
 }
 

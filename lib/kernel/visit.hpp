@@ -16,11 +16,15 @@ struct visit {
   int v_first;
   int32_t *from[2], *to[2]; // what each row sees: two runs of keys within the block, growing with the row
   int first_run;            // 1 when run 0 is empty for all rows
+  bool masked;              // a mask may hide keys within the runs
   bool start;               // first block of the span: nothing to rescale
   bool direct;              // results go out from the last block; else they stay in o
   int was_done, done;       // rows that needed no block from here on, and those that need none after this one
   float* const* out;        // [rows]
-  const float* next_q;      // rows that the next tile will want, for prefetching
+  const plan* p;            // for modifiers, with the rows' heads and queries
+  const workspace* w;
+  int64_t block;       // absolute key that the block begins with
+  const float* next_q; // rows that the next tile will want, for prefetching
   ptrdiff_t q_stride;
   int next_rows;
 

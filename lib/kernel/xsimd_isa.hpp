@@ -21,7 +21,7 @@ struct xsimd_isa {
   static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }
   static FOVEA_INLINE reg sub(reg a, reg b) { return a - b; }
   static FOVEA_INLINE reg div(reg a, reg b) {
-    if constexpr (std::is_same_v<Arch, xsimd::neon>) return quotients(a, b);  // there xsimd divides by an estimate
+    if constexpr (std::is_same_v<Arch, xsimd::neon>) return quotients(a, b); // there xsimd divides by an estimate
     return a / b;
   }
   static FOVEA_INLINE reg abs(reg x) { return xsimd::abs(x); }
@@ -46,6 +46,7 @@ struct xsimd_isa {
   static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) {
     return xsimd::select((lane >= reg(from)) & (lane < reg(to)), a, b);
   }
+  static FOVEA_INLINE bool any_nan(reg x) { return xsimd::any(x != x); }
   static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) { return xsimd::select(x == reg(value), a, b); }
   // x = m * 2^n with m in [sqrt(1/2), sqrt(2))
   static FOVEA_INLINE void split(reg x, reg& m, reg& n) {

@@ -1,0 +1,67 @@
+# Which ISAs this compiler builds and the flags of each. FOVEA_ISAS lists them; a new ISA is one file in lib/isa and two lines here.
+include(CheckCXXSourceCompiles)
+
+function(fovea_compiler_has result condition)
+  check_cxx_source_compiles("#if !(${condition})\n#error no\n#endif\nint main() { return 0; }" ${result})
+endfunction()
+
+set(FOVEA_HOSTED ON)
+if(CMAKE_SYSTEM_NAME STREQUAL "Generic")
+  set(FOVEA_HOSTED OFF)
+endif()
+
+# The compiler is asked, not CMAKE_SYSTEM_PROCESSOR: only it knows -m32, -mfpu and what a toolchain file chose.
+set(fovea_known_isas scalar)
+set(fovea_flags_scalar "")
+if(FOVEA_HOSTED)
+  fovea_compiler_has(FOVEA_COMPILES_X86_64 "defined(__x86_64__)")
+  fovea_compiler_has(FOVEA_COMPILES_AARCH64 "defined(__aarch64__)")
+  fovea_compiler_has(FOVEA_COMPILES_ARM_NEON "defined(__arm__) && defined(__ARM_NEON)")
+endif()
+if(FOVEA_COMPILES_X86_64)
+  set(fovea_known_isas scalar sse41 avx2 avx512)
+  set(fovea_flags_scalar -mfma -fno-tree-vectorize) # it is to stay scalar
+  set(fovea_flags_sse41 -msse4.1)
+  set(fovea_flags_avx2 -mavx2 -mfma)
+  set(fovea_flags_avx512 -mavx512f -mavx512cd -mavx512dq -mavx512vl -mavx2 -mfma -mprefer-vector-width=512)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND fovea_flags_avx512 -Wno-maybe-uninitialized -Wno-uninitialized) # gcc 12 warns of its own header
+  endif()
+elseif(FOVEA_COMPILES_AARCH64)
+  set(fovea_known_isas scalar neon64)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(fovea_flags_neon64 -fno-schedule-insns) # else gcc 12 spills accumulators in the hot loop
+  endif()
+elseif(FOVEA_COMPILES_ARM_NEON)
+  set(fovea_known_isas scalar neon)
+endif()
+
+set(FOVEA_ISAS "${fovea_known_isas}" CACHE STRING "ISAs to build into the library, a list with scalar in it")
+foreach(isa IN LISTS FOVEA_ISAS)
+  if(NOT isa IN_LIST fovea_known_isas)
+    message(FATAL_ERROR "FOVEA_ISAS names '${isa}', but this compiler builds only: ${fovea_known_isas}.")
+  endif()
+endforeach()
+if(NOT "scalar" IN_LIST FOVEA_ISAS)
+  message(FATAL_ERROR "FOVEA_ISAS must hold scalar, the ISA that every machine has: pass -DFOVEA_ISAS=\"scalar;${FOVEA_ISAS}\".")
+endif()
+
+# Gives `source` the flags of `isa`. It is always optimised: otherwise it would hold weak copies of inline functions built with this
+# ISA's instructions, and the linker might keep those for everybody. With one ISA in all there is nothing to mix up, and size may count.
+# -O3 only unrolls what is unrolled already: half as much code again, and not faster.
+function(fovea_compile_for_isa source isa)
+  set(optimise -O2)
+  if(FOVEA_ISAS STREQUAL "scalar")
+    set(optimise $<$<CONFIG:Release,Debug>:-O2>)
+  endif()
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${fovea_flags_${isa}} ${optimise})
+endfunction()
+
+# What every source of the project is compiled with.
+set(FOVEA_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
+if(FOVEA_WERROR)
+  list(APPEND FOVEA_WARNINGS -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND (FOVEA_COMPILES_AARCH64 OR FOVEA_COMPILES_ARM_NEON OR NOT FOVEA_HOSTED))
+  list(APPEND FOVEA_WARNINGS -Wno-psabi)
+endif()
