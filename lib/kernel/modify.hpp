@@ -27,60 +27,96 @@ FOVEA_INLINE typename Isa::reg soft_capped(typename Isa::reg s, typename Isa::re
   return Isa::inside(s, minus_infinity, 0, Isa::sub(Isa::spread(0), y), y);
 }
 
-struct row_bias {       // of one row within one block
-  float slope;          // times log2(e), negative: what ALiBi takes per key of distance
-  int64_t distance;     // position of the query - first key of the block
-  const float* bias;    // row of the additive mask, or null
-  const uint8_t* shown; // row of the bool mask, or null
-  ptrdiff_t first;      // element of the block's first key in that row; may be negative when the block begins before the given keys
+struct row_bias {                      // of one row within one block
+  float slope;                         // times log2(e), negative: what ALiBi takes per key of distance
+  float distance;                      // position of the query - first key of the block
+  const float* bias;                   // of the block's keys; null: no mask
+  alignas(64) float shown[block_keys]; // where a bool mask is written out as 0 or -infinity, ahead of its use
 };
 
-inline row_bias bias_of(const visit& z, int row) {
+template <int Lanes>
+struct mask_vectors;
+template <>
+struct mask_vectors<4> {
+  typedef uint8_t bytes __attribute__((vector_size(4)));
+  typedef int32_t words __attribute__((vector_size(16)));
+};
+template <>
+struct mask_vectors<8> {
+  typedef uint8_t bytes __attribute__((vector_size(8)));
+  typedef int32_t words __attribute__((vector_size(32)));
+};
+template <>
+struct mask_vectors<16> {
+  typedef uint8_t bytes __attribute__((vector_size(16)));
+  typedef int32_t words __attribute__((vector_size(64)));
+};
+
+// A register of a bool mask as floats, 0 or -infinity: bytes become words, and words of 0 the bits of -infinity.
+template <class Isa>
+FOVEA_INLINE void write_out_register(const uint8_t* mask, float* out) {
+  using words = typename mask_vectors<Isa::lanes>::words;
+  typename mask_vectors<Isa::lanes>::bytes b;
+  __builtin_memcpy(&b, mask, sizeof b);
+  const words w = (__builtin_convertvector(b, words) == 0) & static_cast<int32_t>(0xff800000u);
+  __builtin_memcpy(out, &w, sizeof w);
+}
+template <class Isa>
+FOVEA_INLINE void write_out(const uint8_t* mask, int from, int to, float* out) {
+  int j = from;
+  if constexpr (Isa::lanes > 1)
+    for (; j + Isa::lanes <= to; j += Isa::lanes) write_out_register<Isa>(mask + j, out + j);
+  for (; j < to; ++j) out[j] = mask[j] ? 0 : minus_infinity;
+}
+
+template <class Isa>
+FOVEA_INLINE void find_bias(const visit& z, int row, row_bias& out) {
   const modifiers& m = z.p->modify;
-  const ptrdiff_t head = z.w->heads[row], query = z.w->queries[row], start = head * m.mask.head + query * m.mask.query;
-  return {m.alibi ? -m.alibi[head] * log2_e : 0, z.p->see.position + query - z.block, m.mask.bias ? m.mask.bias + start : nullptr,
-          m.mask.shown ? m.mask.shown + start : nullptr, static_cast<ptrdiff_t>(z.block - z.p->see.first_key)};
+  const ptrdiff_t head = z.w->heads[row], query = z.w->queries[row];
+  const ptrdiff_t start = head * m.mask.head + query * m.mask.query + static_cast<ptrdiff_t>(z.block - z.p->see.first_key);
+  out.slope = m.alibi ? -m.alibi[head] * log2_e : 0;
+  out.distance = static_cast<float>(z.p->see.position + query - z.block);
+  out.bias = m.mask.shown ? out.shown : m.mask.bias ? m.mask.bias + start : nullptr;
+  for (int run = z.first_run; run < 2 && m.mask.shown; ++run)
+    write_out<Isa>(m.mask.shown + start, z.from[run][row], z.to[run][row], out.shown);
 }
 
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> with_alibi(const row_bias& row, int j, const f32x16<Isa>& s) {
   alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  const auto distance = f32x16<Isa>::all(static_cast<float>(row.distance - j)) - f32x16<Isa>::load(lane);
+  const auto distance = f32x16<Isa>::all(row.distance - static_cast<float>(j)) - f32x16<Isa>::load(lane);
   const auto slope = Isa::spread(row.slope);
   return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::fma(slope, Isa::abs(distance.r[i]), s.r[i]); });
 }
 
-// Sixteen elements of a mask row as floats: 0 or -infinity of a bool mask. Only elements a .. b-1 are read.
-FOVEA_INLINE void read_mask(const row_bias& m, int j, int a, int b, float* out) {
-  if (m.shown)
-    for (int i = a; i < b; ++i) out[i] = m.shown[m.first + j + i] ? 0 : minus_infinity;
-  else
-    for (int i = a; i < b; ++i) out[i] = m.bias[m.first + j + i];
+// Sixteen elements of a mask row, of which only a .. b-1 are read.
+template <class Isa>
+FOVEA_INLINE f32x16<Isa> read_mask(const row_bias& m, int j, int a, int b) {
+  if (a <= 0 && b >= 16) return f32x16<Isa>::load(m.bias + j);
+  alignas(64) float mask[16] = {};
+  for (int i = a < 0 ? 0 : a; i < (b < 16 ? b : 16); ++i) mask[i] = m.bias[j + i];
+  return f32x16<Isa>::load(mask);
 }
 
 // A finite bias is a score, however low: it is held at `lowest`. Only -infinity hides.
 template <class Isa>
-FOVEA_INLINE f32x16<Isa> with_mask(const row_bias& m, const float* mask, const f32x16<Isa>& s) {
-  const auto bias = f32x16<Isa>::load(mask);
-  const auto added = m.shown ? s : fma_by(log2_e, bias, s);
-  const auto seen = max(added, f32x16<Isa>::all(lowest)), hidden = f32x16<Isa>::all(minus_infinity);
+FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s) {
+  const auto seen = max(fma_by(log2_e, bias, s), f32x16<Isa>::all(lowest)), hidden = f32x16<Isa>::all(minus_infinity);
   return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(bias.r[i], minus_infinity, hidden.r[i], seen.r[i]); });
 }
 
+struct unbiased {};
+
 // Scores of keys j .. j+15, of which lanes a .. b-1 are meant.
-template <class Step, class Isa>
-FOVEA_INLINE f32x16<Isa> modified(const visit& z, const row_bias& row, int j, int a, int b, f32x16<Isa> s) {
+template <class Step, class Isa, class Bias>
+FOVEA_INLINE f32x16<Isa> modified(const visit& z, const Bias& row, int j, int a, int b, f32x16<Isa> s) {
   if constexpr (Step::capped) {
     const auto cap = Isa::spread(z.p->modify.cap), factor = Isa::spread(z.p->modify.cap_factor);
     s = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return soft_capped<Isa>(s.r[i], cap, factor); });
   }
   if constexpr (Step::biased) {
     if (row.slope != 0) s = with_alibi(row, j, s);
-    if (row.bias || row.shown) {
-      alignas(64) float mask[16] = {};
-      read_mask(row, j, a < 0 ? 0 : a, b > 16 ? 16 : b, mask);
-      s = with_mask(row, mask, s);
-    }
+    if (row.bias) s = with_mask(read_mask<Isa>(row, j, a, b), s);
   }
   return s;
 }

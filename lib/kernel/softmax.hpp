@@ -21,7 +21,8 @@ template <class Isa, class Step>
 float peak_of(const visit& z, int row) {
   float* s = z.s + row * score_stride;
   const auto nothing = f32x16<Isa>::all(lowest);
-  [[maybe_unused]] const row_bias bias = Step::biased ? bias_of(z, row) : row_bias{};
+  std::conditional_t<Step::biased, row_bias, unbiased> bias;
+  if constexpr (Step::biased) find_bias<Isa>(z, row, bias);
   auto peak = nothing;
   for (int run = z.first_run; run < 2; ++run)
     walk(
