@@ -34,7 +34,7 @@ const shape flat = shape("65,536 flat keys").dims(1, 3).lengths(1, flat_keys);
 const shape flat = shape("65,536 flat keys").dims(8, 20).lengths(1, flat_keys);
 #endif
 
-}  // namespace
+} // namespace
 
 TEST_CASE("flat_rows_of_constant_values_stay_in_the_bound") {
   // The worst for one block: all roundings of its 256 products go the same way, 30 eps together.
@@ -78,7 +78,8 @@ TEST_CASE("the_exponential_through_two_keys") {
       const float x = -60.0f * static_cast<float>(step) / 2000.0f;
       p.k.at(0, 0, 0) = x;
       if (fovea_attend(&a, scratch.data(), scratch.size()) != FOVEA_OK) worst = 1;
-      const double exact = std::exp(static_cast<double>(x)), got = static_cast<double>(p.out.at(0, 0, 0)) / static_cast<double>(p.out.at(0, 0, 1));
+      const double exact = std::exp(static_cast<double>(x)),
+                   got = static_cast<double>(p.out.at(0, 0, 0)) / static_cast<double>(p.out.at(0, 0, 1));
       // The product x * log2(e) is rounded, which moves the result by |x| / 2^24; the polynomial may be off by 1.5e-7 twice.
       worst = std::max(worst, std::fabs(got / exact - 1) / (4e-7 + std::fabs(static_cast<double>(x)) * 1.5e-7));
     }

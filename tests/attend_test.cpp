@@ -1,6 +1,8 @@
 // fovea_attend against the textbook: a table of shapes, on every ISA, each result within the derived error bound.
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "isas.hpp"
 #include "problem.hpp"
 #include "reference.hpp"
@@ -26,7 +28,7 @@ constexpr bool small = true;
 constexpr bool small = false;
 #endif
 
-}  // namespace
+} // namespace
 
 TEST_CASE("heads_and_their_groups") {
   const shape table[] = {
@@ -97,7 +99,7 @@ TEST_CASE("nothing_to_see_gives_zeros") {
   problem p(shape("no keys").dims(5).lengths(2, 0));
   isas::for_each([&](int32_t isa) {
     const std::vector<float> zeros(p.results().size());
-    CHECK(data::same_bits(solve(p, p.call(isa)), zeros));  // +0, not -0
+    CHECK(data::same_bits(solve(p, p.call(isa)), zeros)); // +0, not -0
   });
 }
 
@@ -217,6 +219,17 @@ TEST_CASE("rows_that_begin_later") {
 TEST_CASE("no_negative_zero_leaves") {
   problem p(shape("values of -0").heads(2, 1).dims(5, 19).lengths(3, 20));
   for (int32_t j = 0; j < p.v.tokens; ++j) data::fill_row(p.v, 0, j, -0.0f);
+  isas::for_each([&](int32_t isa) {
+    const std::vector<float> zeros(p.results().size());
+    CHECK(data::same_bits(solve(p, p.call(isa)), zeros));
+  });
+}
+
+TEST_CASE("a_product_that_vanishes_below_zero_becomes_a_plain_zero") {
+  problem p(shape("the second key has a third of the weight, and the least negative value there is").dims(1, 20).lengths(1, 2).scale(1));
+  p.q.at(0, 0, 0) = 1, p.k.at(0, 0, 0) = 0, p.k.at(0, 1, 0) = -1;
+  data::fill_row(p.v, 0, 0, 0);
+  data::fill_row(p.v, 0, 1, -std::numeric_limits<float>::denorm_min());
   isas::for_each([&](int32_t isa) {
     const std::vector<float> zeros(p.results().size());
     CHECK(data::same_bits(solve(p, p.call(isa)), zeros));

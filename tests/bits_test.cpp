@@ -105,7 +105,7 @@ void check_all_ways(const shape& s, int32_t isa, digest& bits) {
   if (a.queries > 3) check_chunks(p, a, 3, expected);
 }
 
-}  // namespace
+} // namespace
 
 TEST_CASE("the_bit_identity_set") {
   uint64_t promised = golden;
@@ -152,6 +152,7 @@ TEST_CASE("strides_change_no_bit") {
   for (storage place : {storage::tokens_first, storage::padded_rows}) {
     const shape s = shape("prefill").heads(4, 2).dims(20, 12).lengths(18, 40).causal();
     problem contiguous(s), strided(shape(s).in(place));
-    isas::for_each([&](int32_t isa) { CHECK(data::same_bits(solve(strided, strided.call(isa)), solve(contiguous, contiguous.call(isa)))); });
+    isas::for_each(
+        [&](int32_t isa) { CHECK(data::same_bits(solve(strided, strided.call(isa)), solve(contiguous, contiguous.call(isa)))); });
   }
 }

@@ -79,4 +79,4 @@ inline const std::vector<test_case>& all_cases() {
   return cases;
 }
 
-}  // namespace conformance
+} // namespace conformance

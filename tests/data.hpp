@@ -30,7 +30,7 @@ class lottery {
   uint32_t state_;
 };
 
-constexpr unsigned char untouched = 0xFF;  // four of them are a float NaN: whoever reads it shows it
+constexpr unsigned char untouched = 0xFF; // four of them are a float NaN: whoever reads it shows it
 
 inline bool all_untouched(const unsigned char* from, const unsigned char* to) {
   while (from < to)
@@ -49,7 +49,8 @@ inline bool is_untouched(float x) {
 template <class T>
 class guarded {
  public:
-  explicit guarded(size_t count, size_t offset = 0) : bytes_(2 * margin + count * sizeof(T) + offset, untouched), count_(count), offset_(offset) {}
+  explicit guarded(size_t count, size_t offset = 0)
+      : bytes_(2 * margin + count * sizeof(T) + offset, untouched), count_(count), offset_(offset) {}
   T* data() { return reinterpret_cast<T*>(bytes_.data() + margin + offset_); }
   const T* data() const { return reinterpret_cast<const T*>(bytes_.data() + margin + offset_); }
   size_t size() const { return count_; }
@@ -96,4 +97,4 @@ inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) 
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
-}  // namespace data
+} // namespace data

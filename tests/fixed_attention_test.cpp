@@ -13,7 +13,8 @@ using fixed = fovea::fixed_attention<float, heads, kv_heads, dim, capacity>;
 
 static_assert(std::is_trivially_default_constructible_v<fixed>, "it may stand in .bss");
 static_assert(std::is_trivially_destructible_v<fixed>, "and needs no end");
-static_assert(sizeof(fixed) <= 2 * kv_heads * capacity * dim * sizeof(float) + FOVEA_SCRATCH(dim, dim) + 128, "keys, values, the least scratch");
+static_assert(sizeof(fixed) <= 2 * kv_heads * capacity * dim * sizeof(float) + FOVEA_SCRATCH(dim, dim) + 128,
+              "keys, values, the least scratch");
 
 fixed in_bss;
 
@@ -40,7 +41,7 @@ std::vector<float> attend_to(const std::vector<token>& tokens) {
   return out;
 }
 
-}  // namespace
+} // namespace
 
 TEST_CASE("a_fixed_attention_gives_the_bits_of_a_call") {
   in_bss.clear();

@@ -2,4 +2,4 @@
 #pragma once
 #include <cstdint>
 
-constexpr uint64_t golden = 0;  // 0: not yet fixed
+constexpr uint64_t golden = 0x4b163a85dadb3249;

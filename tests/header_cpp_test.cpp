@@ -24,14 +24,15 @@ unsigned char static_scratch[FOVEA_SCRATCH(64, 64)];
 FOVEA_ASSERT_FITS(static_scratch, 64, 64);
 
 constexpr fovea_attention zeroed = {};
-static_assert(zeroed.q_heads == 0 && zeroed.part.count == 0 && zeroed.q.dtype == FOVEA_F32 && zeroed.k.layout == FOVEA_ROWS, "zero is default");
+static_assert(zeroed.q_heads == 0 && zeroed.part.count == 0 && zeroed.q.dtype == FOVEA_F32 && zeroed.k.layout == FOVEA_ROWS,
+              "zero is default");
 
-}  // namespace
+} // namespace
 
 TEST_CASE("the_header_works_in_c99") { CHECK(fovea_header_c99() == 0); }
 
 TEST_CASE("a_zeroed_call_is_understood") {
-  CHECK(fovea_check(&zeroed) != FOVEA_OK);  // no heads yet: refused, not crashed
+  CHECK(fovea_check(&zeroed) != FOVEA_OK); // no heads yet: refused, not crashed
   CHECK(FOVEA_ARGUMENT(fovea_check(&zeroed)) == FOVEA_ARG_HEADS);
   CHECK(static_scratch[0] == 0);
 }

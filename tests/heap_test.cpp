@@ -17,7 +17,7 @@
 namespace {
 bool counting = false;
 int allocations = 0;
-}  // namespace
+} // namespace
 
 // Everything that takes memory, operator new too, comes through these.
 extern "C" {
@@ -44,10 +44,10 @@ int allocations_during(const Work& work) {
   return allocations;
 }
 
-}  // namespace
+} // namespace
 
 TEST_CASE("no_call_takes_memory_from_the_heap") {
-  CHECK(allocations_during([] { data::guarded<float> some(1); }) > 0);  // the counter counts
+  CHECK(allocations_during([] { data::guarded<float> some(1); }) > 0); // the counter counts
   problem p(shape("two spans, prefill").heads(4, 2).dims(20).lengths(20, 4200).causal());
   isas::for_each([&](int32_t isa) {
     fovea_attention a = p.call(isa);
@@ -82,7 +82,7 @@ TEST_CASE("errno_and_rounding_mode_stay") {
     CHECK(errno == 77);
     CHECK(std::fegetround() == FE_TONEAREST);
 #if defined(__x86_64__)
-    const unsigned flags = 0x3F;  // what happened; the rest is the mode
+    const unsigned flags = 0x3F; // what happened; the rest is the mode
     CHECK((before.__mxcsr & ~flags) == (after.__mxcsr & ~flags));
 #endif
   });

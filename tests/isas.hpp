@@ -14,8 +14,9 @@ inline int32_t& only() {
 
 inline bool tested(int32_t isa) { return fovea_has_isa(isa) == 1 && (only() == FOVEA_ISA_BEST || only() == isa); }
 
-// The same bits are promised where fma exists and denormals are kept: not on SSE, not on 32-bit NEON.
-inline bool promises_bits(int32_t isa) { return isa != FOVEA_SSE41 && isa != FOVEA_NEON; }
+// The same bits are promised wherever fma exists, as long as nothing is denormal: 32-bit NEON makes zeros of those.
+inline bool promises_bits(int32_t isa) { return isa != FOVEA_SSE41; }
+inline bool keeps_denormals(int32_t isa) { return isa != FOVEA_NEON; }
 
 template <class Body>
 void for_each(const Body& body) {
@@ -26,4 +27,4 @@ void for_each(const Body& body) {
   }
 }
 
-}  // namespace isas
+} // namespace isas

@@ -62,7 +62,7 @@ void draw_calls(uint32_t first_seed, uint32_t count) {
   }
 }
 
-}  // namespace
+} // namespace
 
 TEST_CASE("calls_drawn_by_lot") {
 #ifdef FOVEA_SMALL

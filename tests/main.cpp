@@ -18,8 +18,8 @@ struct digest_of_isa {
 
 struct run_report {
   int passed = 0, failed = 0, skipped = 0;
-  const char* skip_reason = nullptr;      // of the test that is running
-  std::vector<const char*> skip_reasons;  // each once
+  const char* skip_reason = nullptr;     // of the test that is running
+  std::vector<const char*> skip_reasons; // each once
   std::vector<digest_of_isa> digests;
   double share_of_bound = 0;
 };
@@ -93,7 +93,7 @@ struct report_listener : doctest::IReporter {
   void log_assert(const doctest::AssertData&) override {}
   void log_message(const doctest::MessageData&) override {}
   void test_case_skipped(const doctest::TestCaseData& test) override {
-    if (!test.m_skip) return;  // left out by a filter: not part of this run
+    if (!test.m_skip) return; // left out by a filter: not part of this run
     ++the_run().skipped;
     note_skip("long proofs run with --no-skip");
   }
@@ -112,7 +112,7 @@ bool choose_isa(const char* name) {
   return isas::only() != FOVEA_ISA_BEST;
 }
 
-}  // namespace
+} // namespace
 
 void report::skip(const char* reason) { the_run().skip_reason = reason; }
 

@@ -18,7 +18,7 @@ std::vector<shape> ragged_shapes() {
   };
 }
 
-}  // namespace
+} // namespace
 
 TEST_CASE("any_scratch_gives_the_same_bits_and_is_not_left") {
   for (const shape& s : ragged_shapes()) {
@@ -88,8 +88,14 @@ namespace {
 class fenced_call {
  public:
   fenced_call(const problem& p, int32_t isa, size_t scratch_size, fence::side where)
-      : q_(p.q_memory.size(), where), k_(p.k_memory.size(), where), v_(p.v_memory.size(), where), out_(p.out_memory.size(), where),
-        scratch_((scratch_size + 3) / 4, where), p_(p), call_(p.call(isa)), scratch_size_((scratch_size + 3) / 4 * 4) {
+      : q_(p.q_memory.size(), where),
+        k_(p.k_memory.size(), where),
+        v_(p.v_memory.size(), where),
+        out_(p.out_memory.size(), where),
+        scratch_((scratch_size + 3) / 4, where),
+        p_(p),
+        call_(p.call(isa)),
+        scratch_size_((scratch_size + 3) / 4 * 4) {
     copy(p.q_memory, q_);
     copy(p.k_memory, k_);
     copy(p.v_memory, v_);
@@ -111,7 +117,7 @@ class fenced_call {
   size_t scratch_size_;
 };
 
-}  // namespace
+} // namespace
 
 TEST_CASE("nothing_is_read_behind_or_before_any_array") {
   for (const shape& s : ragged_shapes()) {

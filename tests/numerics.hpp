@@ -11,7 +11,7 @@
 namespace numerics {
 
 constexpr int64_t block_keys = 256, span_keys = 4096;
-constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
+constexpr float magic = 12582912.0f; // 1.5 * 2^23: adding it rounds to a whole number
 constexpr float lowest = -3e38f;
 
 inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
@@ -39,7 +39,7 @@ inline float exp2(float score, float top) {
 
 inline float weight(float score, float top) {
   if (std::fabs(top) < 4194304.0f) return exp2(score, top);
-  return exp2(score - top, 0.0f);  // top is too large for the magic number: one rounding instead
+  return exp2(score - top, 0.0f); // top is too large for the magic number: one rounding instead
 }
 
 // What a row has gathered so far: in a block, in a span, in all spans.
@@ -164,4 +164,4 @@ inline std::vector<float> attend(const fovea_attention& a) {
   return all;
 }
 
-}  // namespace numerics
+} // namespace numerics

@@ -9,7 +9,7 @@ namespace {
 struct packing {
   const char* why;
   int32_t at, count, dim;
-  ptrdiff_t gap;  // between rows
+  ptrdiff_t gap; // between rows
 };
 
 const packing packings[] = {
@@ -30,7 +30,7 @@ bool place_is(const data::guarded<float>& panels, int32_t key, int32_t c, int32_
   return std::memcmp(&x, &value, sizeof x) == 0;
 }
 
-}  // namespace
+} // namespace
 
 TEST_CASE("packed_keys_stand_in_panels_and_nothing_else_is_written") {
   for (const packing& pack : packings) {
@@ -76,7 +76,7 @@ TEST_CASE("panels_give_the_bits_of_rows") {
   for (const shape& s : table) {
     INFO(doctest::String(s.why));
     problem p(s);
-    const size_t head = FOVEA_UP16(p.k.tokens) * static_cast<size_t>(p.k.dim) + 3;  // heads need not touch
+    const size_t head = FOVEA_UP16(p.k.tokens) * static_cast<size_t>(p.k.dim) + 3; // heads need not touch
     data::guarded<float> panels(head * static_cast<size_t>(p.k.heads));
     for (int32_t g = 0; g < p.k.heads; ++g)
       CHECK(fovea_pack_keys(panels.data() + head * static_cast<size_t>(g), 0, p.k.row(g, 0), 0, p.k.tokens, p.k.dim) == FOVEA_OK);
@@ -98,6 +98,6 @@ TEST_CASE("panels_that_begin_inside_a_panel_are_refused") {
   fovea_attention a = p.call();
   a.k.data = panels.data(), a.k.layout = FOVEA_PANELS;
   CHECK(fovea_check(&a) == (FOVEA_ALIGN | FOVEA_ARG_FIRST_KEY << 8));
-  a.first_key = 0, a.k.token_stride = 8;  // panels have no rows to stride over
+  a.first_key = 0, a.k.token_stride = 8; // panels have no rows to stride over
   CHECK(fovea_check(&a) == (FOVEA_STRIDE | FOVEA_ARG_K << 8));
 }

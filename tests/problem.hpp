@@ -14,7 +14,7 @@ struct shape {
   const char* why;
   fovea_attention options = {};
   storage stored = storage::heads_first;
-  float score_size = 1;  // scores reach about this, with the default scale
+  float score_size = 1; // scores reach about this, with the default scale
 
   explicit shape(const char* reason) : why(reason) { heads(1).dims(8).lengths(1, 16); }
   shape& heads(int32_t q, int32_t kv = 0) { return options.q_heads = q, options.kv_heads = kv, *this; }
@@ -35,9 +35,7 @@ struct shape {
 
   int32_t kv_heads() const { return options.kv_heads == 0 ? options.q_heads : options.kv_heads; }
   int32_t v_dim() const { return options.v_dim == 0 ? options.dim : options.v_dim; }
-  int64_t products() const {
-    return int64_t{options.q_heads} * options.queries * options.keys * (int64_t{options.dim} + v_dim());
-  }
+  int64_t products() const { return int64_t{options.q_heads} * options.queries * options.keys * (int64_t{options.dim} + v_dim()); }
 };
 
 // Memory for one problem: exact sizes, NaN wherever no element lives.

@@ -8,7 +8,7 @@
 
 namespace {
 
-float some_floats[4096];  // zeros that an option may point to
+float some_floats[4096]; // zeros that an option may point to
 
 struct later_feature {
   const char* why;
@@ -56,7 +56,7 @@ const later_feature later_features[] = {
     {"a negative ISA", FOVEA_ARG_ISA, [](fovea_attention& a) { a.isa = -1; }},
 };
 
-}  // namespace
+} // namespace
 
 TEST_CASE("refuses_what_comes_later") {
   problem p(shape("a good call").heads(4, 2).lengths(3, 20));
@@ -137,7 +137,8 @@ TEST_CASE("every_status_has_a_text") {
       CHECK(std::strcmp(fovea_argument_text(argument << 8), fovea_argument_text(other << 8)) != 0);
   for (int32_t isa = FOVEA_SCALAR; isa < FOVEA_ISA_END; ++isa)
     for (int32_t other = FOVEA_SCALAR; other < isa; ++other) CHECK(std::strcmp(fovea_isa_name(isa), fovea_isa_name(other)) != 0);
-  for (int32_t stray : {-1, int32_t{FOVEA_REASON_END}, FOVEA_ARG_END << 8, 0xFFFF, INT32_MAX, INT32_MIN}) {
+  const int32_t strays[] = {-1, FOVEA_REASON_END, FOVEA_ARG_END << 8, 0xFFFF, INT32_MAX, INT32_MIN};
+  for (int32_t stray : strays) {
     CHECK((fovea_reason_text(stray) != nullptr && fovea_reason_text(stray)[0] != 0));
     CHECK((fovea_argument_text(stray) != nullptr && fovea_argument_text(stray)[0] != 0));
     CHECK((fovea_isa_name(stray) != nullptr && fovea_isa_name(stray)[0] != 0));

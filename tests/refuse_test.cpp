@@ -53,7 +53,7 @@ void check_all_refused(const bad_argument (&table)[Count]) {
   for (const bad_argument& bad : table) check_refused(bad);
 }
 
-}  // namespace
+} // namespace
 
 TEST_CASE("refuses_missing_and_misaligned_data") {
   const bad_argument table[] = {
@@ -186,9 +186,9 @@ TEST_CASE("scratch_that_holds_other_data_is_refused") {
   fovea_attention in_scratch = call.a;
   in_scratch.out.data = scratch.data() + floats - 1;
   CHECK(fovea_attend(&in_scratch, scratch.data(), floats * sizeof(float)) == expected);
-  in_scratch.out.data = scratch.data() + floats;  // right behind: no overlap
+  in_scratch.out.data = scratch.data() + floats; // right behind: no overlap
   CHECK(fovea_attend(&in_scratch, scratch.data(), floats * sizeof(float)) == FOVEA_OK);
-  for (fovea_in fovea_attention::*input : {&fovea_attention::q, &fovea_attention::k, &fovea_attention::v}) {
+  for (fovea_in fovea_attention::* input : {&fovea_attention::q, &fovea_attention::k, &fovea_attention::v}) {
     fovea_attention a = call.a;
     data::guarded<float> both(floats + 4000);
     (a.*input).data = both.data() + 3;

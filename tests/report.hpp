@@ -13,4 +13,4 @@ void digest(int32_t isa, uint64_t value);
 // The largest share of the error bound that any result has used so far.
 void share_of_bound(double share);
 
-}  // namespace report
+} // namespace report

@@ -18,7 +18,7 @@ fovea_attention sized(int32_t q_heads, int32_t kv_heads, int32_t dim, int32_t v_
 
 const int32_t dims[] = {1, 3, 15, 16, 17, 20, 64, 65, 100, 128, 129, 256, 1023, 1024};
 
-}  // namespace
+} // namespace
 
 TEST_CASE("the_constant_is_enough_for_every_call") {
   isas::for_each([&](int32_t isa) {
@@ -39,7 +39,7 @@ TEST_CASE("the_least_scratch_does_not_depend_on_lengths_and_heads") {
     fovea_attention one = sized(1, 1, 64, 32, 1, 1);
     one.isa = isa;
     const size_t least = fovea_scratch_least(&one);
-    CHECK(least <= 7000);  // about 6 KB at dim 64
+    CHECK(least <= 7000); // about 6 KB at dim 64
     for (int32_t queries : {1, 17, 100000})
       for (int32_t keys : {1, 17, 257, 4097, 100000}) {
         fovea_attention a = sized(32, queries % 2 == 0 ? 2 : 32, 64, 32, queries, keys);
@@ -93,9 +93,9 @@ TEST_CASE("partials_are_worth_their_size") {
   fovea_attention a = sized(4, 2, 64, 64, 1, 8192);
   a.part = {0, 4};
   const size_t two_spans = fovea_partials_size(&a);
-  CHECK(two_spans >= 2 * 4 * 64 * sizeof(float));  // an output for each span of each row
+  CHECK(two_spans >= 2 * 4 * 64 * sizeof(float)); // an output for each span of each row
   a.part.index = 3;
-  CHECK(fovea_partials_size(&a) == two_spans);  // one size for all parts
+  CHECK(fovea_partials_size(&a) == two_spans); // one size for all parts
   a.keys = 16384;
   CHECK(fovea_partials_size(&a) > two_spans);
 }

@@ -11,7 +11,7 @@
 namespace {
 
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float too_large = std::numeric_limits<float>::infinity();
 
 // Shapes in which every row hides something: behind the diagonal, outside a window, a whole block.
 std::vector<shape> hiding_shapes() {
@@ -65,12 +65,13 @@ void check_rows(const problem& p, const std::vector<float>& clean, const Spoilt&
 // A few rows of K and V that matter: the first, around a panel, around a block, the last.
 std::vector<int32_t> telling_rows(int32_t keys) {
   std::vector<int32_t> rows;
-  for (int32_t row : {0, 1, 15, 16, 17, 29, 255, 256, keys - 1})
+  const int32_t candidates[] = {0, 1, 15, 16, 17, 29, 255, 256, keys - 1};
+  for (int32_t row : candidates)
     if (row < keys && (rows.empty() || rows.back() < row)) rows.push_back(row);
   return rows;
 }
 
-}  // namespace
+} // namespace
 
 TEST_CASE("keys_that_nobody_sees_may_hold_anything") {
   for (const shape& s : hiding_shapes()) {
@@ -79,7 +80,7 @@ TEST_CASE("keys_that_nobody_sees_may_hold_anything") {
       problem p(s);
       const fovea_attention a = p.call(isa);
       const std::vector<float> clean = solve(p, a);
-      for (float value : {no_number, infinity, -infinity, 3e38f}) {
+      for (float value : {no_number, too_large, -too_large, 3e38f}) {
         for (int32_t row = 0; row < a.keys; ++row)
           if (!anybody_sees(a, row)) fill_key(p, row, value);
         CHECK(data::same_bits(solve(p, a), clean));

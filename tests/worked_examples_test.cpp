@@ -14,7 +14,7 @@ using numbers = std::vector<float>;
 
 struct sentence {
   int32_t heads, dim, v_dim, queries, keys;
-  numbers q, k, v;  // [head][word][dim]
+  numbers q, k, v; // [head][word][dim]
 };
 
 numbers attend(const sentence& s, int32_t isa, float scale = 0) {
@@ -70,9 +70,9 @@ double distance(const float* a, const float* b, int n) {
   return std::sqrt(sum);
 }
 
-constexpr double four_digits = 0.00005001;  // half of the last digit given, and float's share
+constexpr double four_digits = 0.00005001; // half of the last digit given, and float's share
 
-}  // namespace
+} // namespace
 
 TEST_CASE("example_1_the_cat_sat") {
   const numbers words = {1, 0, 1, 0, /* The */ 0, 1, 0, 1, /* cat */ 1, 1, 1, 1 /* sat */};
@@ -83,7 +83,8 @@ TEST_CASE("example_1_the_cat_sat") {
     // The notes round the rows to .42 .15 .42 and .21 .21 .58; one line of theirs says .53: the right figure is .5761.
     check_digits(weights(s, isa), {.4223f, .1554f, .4223f, .1554f, .4223f, .4223f, .2119f, .2119f, .5761f}, four_digits);
     // The notes cut .8446 .5777 to .84 .57, and .7881 to .79.
-    check_digits(attend(s, isa), {.8446f, .5777f, .8446f, .5777f, .5777f, .8446f, .5777f, .8446f, .7881f, .7881f, .7881f, .7881f}, four_digits);
+    check_digits(attend(s, isa), {.8446f, .5777f, .8446f, .5777f, .5777f, .8446f, .5777f, .8446f, .7881f, .7881f, .7881f, .7881f},
+                 four_digits);
   });
 }
 
@@ -100,7 +101,8 @@ namespace {
 // The variance of scores between random vectors, seen from outside: the second key is 0, so log(w0 / w1) is the score of the first.
 double variance_of_scores(int32_t dim, float scale, int32_t isa) {
   const int32_t heads = 400, queries = 4;
-  sentence s{heads, dim, 2, queries, 2, numbers(static_cast<size_t>(heads * queries * dim)), numbers(static_cast<size_t>(heads * 2 * dim)), {}};
+  sentence s{heads, dim, 2, queries, 2, numbers(static_cast<size_t>(heads * queries * dim)), numbers(static_cast<size_t>(heads * 2 * dim)),
+             {}};
   for (size_t i = 0; i < s.q.size(); ++i) s.q[i] = data::noise(11, static_cast<uint32_t>(i));
   for (size_t i = 0; i < s.k.size(); ++i)
     if (i / static_cast<size_t>(dim) % 2 == 0) s.k[i] = data::noise(12, static_cast<uint32_t>(i));
@@ -114,7 +116,7 @@ double variance_of_scores(int32_t dim, float scale, int32_t isa) {
   return squares / n - mean * mean;
 }
 
-}  // namespace
+} // namespace
 
 TEST_CASE("example_2_variance_grows_with_the_dims_and_the_scale_restores_it") {
   // Entries are even in [-1, 1): variance 1/3, so a product has 1/9. 400 keys estimate it within about 5 %; 20 % are four times that.
@@ -133,12 +135,12 @@ TEST_CASE("example_3_money_bank_geometry") {
   const float money[] = {1, 3}, bank[] = {4, 4};
   isas::for_each([&](int32_t isa) {
     const numbers w = weights({1, 2, 2, 1, 2, {2, 1}, {3, 4, 12, 8}, {}}, isa);
-    CHECK(w[0] == doctest::Approx(1.76e-7).epsilon(0.01));  // the notes go on with .2 and .8
+    CHECK(w[0] == doctest::Approx(1.76e-7).epsilon(0.01)); // the notes go on with .2 and .8
     CHECK(w[1] == doctest::Approx(1).epsilon(1e-6));
     const sentence given = with_weights(1, 2, {.8f, .2f, .2f, .8f}, 2, {money[0], money[1], bank[0], bank[1]});
     const numbers y = attend(given, isa, 1);
     check_digits({y[2], y[3]}, {.2f * money[0] + .8f * bank[0], .2f * money[1] + .8f * bank[1]}, four_digits);
-    CHECK(distance(&y[2], money, 2) < distance(bank, money, 2));  // context moves the vector
+    CHECK(distance(&y[2], money, 2) < distance(bank, money, 2)); // context moves the vector
   });
 }
 
@@ -152,14 +154,14 @@ TEST_CASE("example_4_two_banks") {
     check_digits(weights(with_weights(1, 3, river_bank_flows, 3, second), isa, 1), river_bank_flows, 1e-6);
     const numbers y1 = attend(with_weights(1, 3, money_bank_grows, 3, first), isa, 1);
     const numbers y2 = attend(with_weights(1, 3, river_bank_flows, 3, second), isa, 1);
-    CHECK(distance(&y1[3], &y2[3], 3) > 0.1);  // "bank" began as one vector
+    CHECK(distance(&y1[3], &y2[3], 3) > 0.1); // "bank" began as one vector
     // Without parameters: queries, keys and values are the embeddings.
     const sentence s{1, 3, 3, 3, 3, first, first, first};
     const numbers together = attend(s, isa);
     for (size_t word = 0; word < 3; ++word) {
       const numbers q(first.begin() + static_cast<ptrdiff_t>(3 * word), first.begin() + static_cast<ptrdiff_t>(3 * word + 3));
       const numbers alone = attend({1, 3, 3, 1, 3, q, first, first}, isa);
-      CHECK(std::memcmp(&together[3 * word], alone.data(), 3 * sizeof(float)) == 0);  // rows need nothing from one another
+      CHECK(std::memcmp(&together[3 * word], alone.data(), 3 * sizeof(float)) == 0); // rows need nothing from one another
     }
   });
 }
@@ -170,12 +172,12 @@ TEST_CASE("example_5_what_it_means") {
   const numbers scores = {.17f, .77f, .20f, .29f, .62f, .92f, .14f, 1.22f};
   for (size_t j = 0; j < scores.size(); ++j) CHECK(dot(it.data(), &keys[3 * j], 3) == doctest::Approx(scores[j]).epsilon(1e-5));
   const numbers values = {.1f, .2f, .3f, .7f, .6f, .5f, .1f, .1f, .2f, 0, .1f, .1f, .2f, .3f, .2f, .5f, .4f,
-                          .3f, .1f, .2f, .1f, .6f, .5f, .4f, .1f, .1f, 0, 0,  0,   .1f, .8f, .7f, .6f};
-  const numbers given = {.05f, .70f, .02f, .01f, .01f, .20f, .01f, 0, .01f, 0, 0};  // they add up to 1.01; softmax makes it 1
+                          .3f, .1f, .2f, .1f, .6f, .5f, .4f, .1f, .1f, 0, 0,   0,   .1f, .8f, .7f, .6f};
+  const numbers given = {.05f, .70f, .02f, .01f, .01f, .20f, .01f, 0, .01f, 0, 0}; // they add up to 1.01; softmax makes it 1
   numbers table;
   for (int query = 0; query < 11; ++query) table.insert(table.end(), given.begin(), given.end());
   isas::for_each([&](int32_t isa) {
-    CHECK(weights({1, 3, 8, 1, 8, it, keys, {}}, isa, 1)[7] == doctest::Approx(0.2287).epsilon(0.001));  // "tired" leads
+    CHECK(weights({1, 3, 8, 1, 8, it, keys, {}}, isa, 1)[7] == doctest::Approx(0.2287).epsilon(0.001)); // "tired" leads
     const numbers y = attend(with_weights(1, 11, table, 3, values), isa, 1);
     // The notes add up to [.598 .518 .432]; right is [.601 .519 .433].
     check_digits({1.01f * y[0], 1.01f * y[1], 1.01f * y[2]}, {.601f, .519f, .433f}, 0.00001);
@@ -191,7 +193,7 @@ TEST_CASE("example_6_action_gets_results") {
     numbers q(64), k(128);
     q[0] = 4, k[0] = 4;
     check_digits(weights({1, 64, 2, 1, 2, q, k, {}}, isa), {.8808f, .1192f}, four_digits);
-    reference::check_results(table, solve(p, p.call(isa)));  // softmax * v, sum z
+    reference::check_results(table, solve(p, p.call(isa))); // softmax * v, sum z
   });
 }
 
@@ -210,7 +212,7 @@ TEST_CASE("example_7_two_heads_read_one_sentence_in_two_ways") {
 }
 
 TEST_CASE("example_8_between_two_sequences") {
-  const numbers h = {.3f, -.2f, .9f, .1f, .5f, -.4f, -.7f, .2f, .6f, .8f, .1f, .2f};  // turn off the lights
+  const numbers h = {.3f, -.2f, .9f, .1f, .5f, -.4f, -.7f, .2f, .6f, .8f, .1f, .2f}; // turn off the lights
   const numbers states = {.2f, .7f, -.1f, .4f, -.3f, .5f};
   isas::for_each([&](int32_t isa) {
     const numbers alpha = weights({1, 3, 4, 2, 4, states, h, {}}, isa, 1), c = attend({1, 3, 3, 2, 4, states, h, h}, isa, 1);
