@@ -45,15 +45,29 @@ FOVEA_INLINE auto columns_for(const visit& z, int in_o, int at) {
     return whole_columns{{in_o, at, Shape::lanes}};
 }
 
-// Keys that only some rows of a group see: row m sees from(m) .. to(m)-1 of them.
-template <int Rows, class From, class To, class Add>
-FOVEA_INLINE void add_ragged(From from, To to, Add add) {
-#pragma GCC unroll 16
-  for (int m = 0; m < Rows; ++m)
-    for (int key = from(m), end = to(m); key < end; ++key) add(m, key);
+struct key_limit { // one for each row of a group, or one for all
+  const int32_t* each;
+  int32_t all;
+  FOVEA_INLINE int operator[](int m) const { return each ? each[m] : all; }
+};
+
+// The exact way: each row for itself over its own keys from .. to-1, hidden ones left out if asked. Takes the accumulator through memory.
+template <class Isa, class Shape, class Columns>
+__attribute__((noinline)) void add_row_by_row(const visit& z, int row, Columns c, key_limit from, key_limit to, bool only_shown,
+                                              accumulator<Isa, Shape>& acc) {
+  using vector = floats<Isa, Shape::lanes>;
+  for (int m = 0; m < Shape::rows; ++m)
+    for (int n = 0; n < Shape::vectors; ++n) {
+      vector x = acc.at[m][n];
+      const float* s = z.s + (row + m) * score_stride;
+      for (int key = from[m], end = to[m]; key < end; ++key)
+        if (!only_shown || s[key] != 0) x = fma_by(s[key], c.template load<vector>(z.v_row(key) + c.at + n * 16), x);
+      acc.at[m][n] = x;
+    }
 }
 
-// One run of keys: first what not all rows of the group see yet, then what all see, then what not all see any more.
+// One run of keys: first what not all rows of the group see yet, then what all see, then what not all see any more. Where each row begins
+// or ends one key after the row before it, as in windows and causal attention, there is no branch between the rows.
 template <class Isa, class Shape, class Columns>
 FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulator<Isa, Shape>& acc) {
   constexpr int last = Shape::rows - 1;
@@ -67,19 +81,29 @@ FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulat
     for (int n = 0; n < Shape::vectors; ++n)
       acc.at[m][n] = fma_by(s[m * score_stride + key], c.template load<vector>(v + n * 16), acc.at[m][n]);
   };
-  if (last > 0 && begin >= end)
-    return add_ragged<last + 1>([&](int m) FOVEA_LAMBDA_INLINE { return from[m]; }, [&](int m) FOVEA_LAMBDA_INLINE { return to[m]; }, add);
-  if (last > 0 && from[0] < begin)
-    add_ragged<last + 1>([&](int m) FOVEA_LAMBDA_INLINE { return from[m]; }, [&](int) FOVEA_LAMBDA_INLINE { return begin; }, add);
+  const auto add_ragged = [&](key_limit low, key_limit high) FOVEA_LAMBDA_INLINE {
+    auto copy = acc; // so that acc itself may stay in registers
+    add_row_by_row(z, row, c, low, high, false, copy);
+    acc = copy;
+  };
+  if (last > 0 && begin >= end) return add_ragged({from, 0}, {to, 0});
+  const int fewer = begin - from[0], more = to[last] - end;
+  if (last > 0 && fewer == last) {
+#pragma GCC unroll 16
+    for (int t = 0; t < last; ++t)
+#pragma GCC unroll 16
+      for (int m = 0; m <= t; ++m) add(m, begin - last + t);
+  } else if (last > 0 && fewer > 0) {
+    add_ragged({from, 0}, {nullptr, begin});
+  }
   if (begin < end) tile<score_stride>(s + begin, 1, panels_view{z.v_row(begin) + c.at, 16, z.v_stride}, end - begin, c, acc);
-  const int more = to[last] - end;
-  if (more == last) { // causal: each row sees one key more than the row before it; no branch inside
+  if (last > 0 && more == last) {
 #pragma GCC unroll 16
     for (int t = 0; t < last; ++t)
 #pragma GCC unroll 16
       for (int m = t + 1; m <= last; ++m) add(m, end + t);
-  } else if (more > 0) {
-    add_ragged<last + 1>([&](int) FOVEA_LAMBDA_INLINE { return end; }, [&](int m) FOVEA_LAMBDA_INLINE { return to[m]; }, add);
+  } else if (last > 0 && more > 0) {
+    add_ragged({nullptr, end}, {to, 0});
   }
 }
 
@@ -115,28 +139,14 @@ FOVEA_INLINE bool leaked(accumulator<Isa, Shape>& acc) {
 }
 
 template <class Isa, class Shape, class Columns>
-__attribute__((noinline)) void add_shown_keys(const visit& z, int row, Columns c, accumulator<Isa, Shape>& acc) {
-  using vector = floats<Isa, Shape::lanes>;
-  for (int m = 0; m < Shape::rows; ++m)
-    for (int n = 0; n < Shape::vectors; ++n) {
-      auto x = vector::all(0);
-      for (int run = z.first_run; run < 2; ++run)
-        for (int key = z.from[run][row + m]; key < z.to[run][row + m]; ++key) {
-          const float weight = z.s[(row + m) * score_stride + key];
-          if (weight != 0) x = fma_by(weight, c.template load<vector>(z.v_row(key) + c.at + n * 16), x);
-        }
-      acc.at[m][n] = x;
-    }
-}
-
-template <class Isa, class Shape, class Columns>
 FOVEA_INLINE void value_tile(const visit& z, int row, Columns c) {
   accumulator<Isa, Shape> acc;
   acc.clear();
   for (int run = z.first_run; run < 2; ++run) add_run(z, run, row, c, acc);
   if (z.masked && leaked(acc)) {
-    auto shown = acc; // a copy, so that acc itself may stay in registers
-    add_shown_keys(z, row, c, shown);
+    accumulator<Isa, Shape> shown;
+    shown.clear();
+    for (int run = z.first_run; run < 2; ++run) add_row_by_row(z, row, c, {z.from[run] + row, 0}, {z.to[run] + row, 0}, true, shown);
     acc = shown;
   }
   settle(z, row, c, acc);
