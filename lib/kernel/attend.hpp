@@ -88,7 +88,7 @@ class tile_of_queries {
       pack_lanes<packing>([&](int l) { return row(r + l); }, p_.dim, by, w_.q + r, w_.q_lead);
   }
 
-  void attend_spans() {
+  __attribute__((noinline)) void attend_spans() {
     const int width = up16(p_.v_dim);
     clear(w_.total_top, w_.total_sum, w_.total_o, width);
     for (int32_t span = first_span(); span * static_cast<int64_t>(span_keys) < last_; ++span) {
@@ -96,12 +96,7 @@ class tile_of_queries {
       attend_span(span, false);
       join_span<Isa>(w_, job_.rows, width);
     }
-    for (int r = 0; r < job_.rows; ++r) w_.inverse[r] = sum_tree(f32x16<Isa>::load(w_.total_sum + r * 16));
-    end_rows<Isa>(p_, w_, w_.total_top, 0, job_.rows);
-    for (int r = 0; r < job_.rows; ++r) {
-      const float* o = w_.total_o + static_cast<ptrdiff_t>(r) * width;
-      for (int c = 0; c < width; c += 16) write_result(w_.out_rows[r], c, p_.v_dim, f32x16<Isa>::load(o + c), w_.inverse[r]);
-    }
+    write_results<Isa>(p_, w_, job_.rows);
   }
 
   // Does any row see one of the keys at .. at + count - 1?
@@ -151,6 +146,7 @@ class tile_of_queries {
     z_.v = p_.v.data + job_.kv_head * p_.v.head + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token;
     for (int run = z_.first_run; run < 2; ++run) score_run(block, run);
     softmax_steps[p_.modify.step](z_);
+    if (z_.direct && z_.done > z_.was_done) end_rows<Isa>(p_, w_, z_.top, z_.was_done, z_.done < z_.rows ? z_.done : z_.rows);
     if (z_.v_dim < 16)
       value_rows_short<Isa>(z_);
     else
@@ -219,7 +215,7 @@ class tile_of_queries {
     pack_panel<Isa>(head, p_.k.token, panel * 16, p_.see.first_key, p_.keys_end, p_.dim, at);
   }
 
-  void end_empty_rows() const {
+  __attribute__((noinline)) void end_empty_rows() const {
     for (int r = 0; r < job_.rows; ++r) {
       w_.inverse[r] = 0;
       for (int c = 0; c < p_.v_dim; ++c) w_.out_rows[r][c] = 0;
@@ -228,7 +224,7 @@ class tile_of_queries {
   }
 
   // The second pass over rows whose weights or scores are asked for. Their scores are computed again: the first pass did not keep them.
-  void tell_weights(const float* top) {
+  __attribute__((noinline)) void tell_weights(const float* top) {
     const fovea_weights& wanted = p_.modify.weights;
     for (int r = 0; r < job_.rows; ++r) {
       const int64_t head = int64_t{w_.heads[r]} - wanted.first_head, query = int64_t{w_.queries[r]} - wanted.first_query;
@@ -272,7 +268,7 @@ class tile_of_queries {
       for (int j = z_.from[run][row]; j < z_.to[run][row]; ++j) out[static_cast<ptrdiff_t>(z_.block - p_.see.first_key) + j] = s[j] * by;
   }
 
-  void leave_partials() const {
+  __attribute__((noinline)) void leave_partials() const {
     const int width = up16(p_.v_dim);
     for (int r = 0; r < job_.rows; ++r) {
       float* out = slot(p_, job_.kv_head, job_.row + r, job_.span);

@@ -12,11 +12,11 @@ constexpr float lowest = -3e38f;         // the reference of a row that has seen
 constexpr float exact_limit = 4194304.f; // 2^22: below it, magic - top is exact
 
 // The reference for a largest score x: an integer at most 1 away. Floats from 2^23 on are integers already, and magic would round them.
-template <class Isa>
-FOVEA_INLINE f32x16<Isa> nearest(const f32x16<Isa>& x) {
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> nearest(const floats<Isa, N>& x) {
   constexpr float whole = 8388608.f;
-  const auto m = f32x16<Isa>::all(magic), rounded = (x + m) - m;
-  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -whole, whole, rounded.r[i], x.r[i]); });
+  const auto m = floats<Isa, N>::all(magic), rounded = (x + m) - m;
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -whole, whole, rounded.r[i], x.r[i]); });
 }
 
 // (2^r - 1) / r for |r| <= 1/2.

@@ -47,6 +47,8 @@ struct floats {
 };
 template <class Isa>
 using f32x16 = floats<Isa, 16>;
+template <class Isa>
+using one_register = floats<Isa, Isa::lanes>; // where lanes are rows
 
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> fma(const floats<Isa, N>& a, const floats<Isa, N>& b, const floats<Isa, N>& c) {
@@ -76,12 +78,12 @@ FOVEA_INLINE floats<Isa, N> max(const floats<Isa, N>& x, const floats<Isa, N>& f
 }
 
 // Lanes from .. to-1 of a, the others of b.
-template <class Isa>
-FOVEA_INLINE f32x16<Isa> inside(int from, int to, const f32x16<Isa>& a, const f32x16<Isa>& b) {
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> inside(int from, int to, const floats<Isa, N>& a, const floats<Isa, N>& b) {
   alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const float low = static_cast<float>(from), high = static_cast<float>(to);
-  return f32x16<Isa>::each([&](int i)
-                               FOVEA_LAMBDA_INLINE { return Isa::inside(Isa::load(lane + i * Isa::lanes), low, high, a.r[i], b.r[i]); });
+  return floats<Isa, N>::each([&](int i)
+                                  FOVEA_LAMBDA_INLINE { return Isa::inside(Isa::load(lane + i * Isa::lanes), low, high, a.r[i], b.r[i]); });
 }
 
 // The sum of sixteen lanes as one fixed tree: i + (i + 8), then + 4, + 2, + 1.

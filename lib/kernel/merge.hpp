@@ -11,10 +11,13 @@ struct factors { // what both sides are multiplied by when they meet at the larg
 template <class Isa>
 FOVEA_INLINE factors meet(float old_top, float next_top) {
   const float top = old_top < next_top ? next_top : old_top;
-  const auto both = exp2_below(inside(0, 1, f32x16<Isa>::all(old_top - top), f32x16<Isa>::all(next_top - top)));
-  alignas(64) float f[16];
-  both.store(f);
-  return {top, f[0], f[1]};
+  float f[Isa::lanes];
+  const auto power = [&](float x) {
+    exp2_below(one_register<Isa>::all(x)).store(f);
+    return f[0];
+  };
+  const float old = power(old_top - top);
+  return {top, old, power(next_top - top)};
 }
 
 template <class Isa>
@@ -33,7 +36,7 @@ FOVEA_INLINE void write_result(float* out, int c, int v_dim, const f32x16<Isa>& 
 
 // The span that a tile has just finished joins the spans before it.
 template <class Isa>
-inline void join_span(const workspace& w, int rows, int width) {
+__attribute__((noinline)) void join_span(const workspace& w, int rows, int width) {
   using vector = f32x16<Isa>;
   for (int r = 0; r < rows; ++r) {
     const factors f = meet<Isa>(w.total_top[r], w.top[r]);
@@ -44,6 +47,18 @@ inline void join_span(const workspace& w, int rows, int width) {
       merged(vector::load(o), vector::load(w.o + static_cast<ptrdiff_t>(r) * width + c), f).store(o);
     }
     w.total_top[r] = f.top;
+  }
+}
+
+// After the last span: what all spans together gave leaves.
+template <class Isa>
+__attribute__((noinline)) void write_results(const plan& p, const workspace& w, int rows) {
+  for (int r = 0; r < rows; ++r) w.inverse[r] = sum_tree(f32x16<Isa>::load(w.total_sum + r * 16));
+  end_rows<Isa>(p, w, w.total_top, 0, rows);
+  const int width = up16(p.v_dim);
+  for (int r = 0; r < rows; ++r) {
+    const float* o = w.total_o + static_cast<ptrdiff_t>(r) * width;
+    for (int c = 0; c < width; c += 16) write_result(w.out_rows[r], c, p.v_dim, f32x16<Isa>::load(o + c), w.inverse[r]);
   }
 }
 
@@ -69,8 +84,9 @@ struct row_of_partials {
   void end(int32_t head, int64_t query, float* out) const {
     float top;
     const float total = sum_tree(over_spans(0, top)), sink = p.modify.sinks ? p.modify.sinks[head] : -__builtin_inff();
-    const auto end = end_of(f32x16<Isa>::all(total), f32x16<Isa>::all(top), f32x16<Isa>::all(sink));
-    alignas(64) float factor[16], lse[16];
+    using row = one_register<Isa>;
+    const auto end = end_of<Isa>(row::all(total), row::all(top), row::all(sink));
+    float factor[Isa::lanes], lse[Isa::lanes];
     end.factor.store(factor);
     end.lse.store(lse);
     if (p.modify.lse) p.modify.lse[head * static_cast<ptrdiff_t>(p.rows / p.group) + static_cast<ptrdiff_t>(query)] = lse[0];

@@ -27,11 +27,11 @@ FOVEA_INLINE typename Isa::reg soft_capped(typename Isa::reg s, typename Isa::re
   return Isa::inside(s, minus_infinity, 0, Isa::sub(Isa::spread(0), y), y);
 }
 
-struct row_bias {                      // of one row within one block
-  float slope;                         // times log2(e), negative: what ALiBi takes per key of distance
-  float distance;                      // position of the query - first key of the block
-  const float* bias;                   // of the block's keys; null: no mask
-  alignas(64) float shown[block_keys]; // where a bool mask is written out as 0 or -infinity, ahead of its use
+struct row_bias {       // of one row within one block
+  float slope;          // times log2(e), negative: what ALiBi takes per key of distance
+  float distance;       // position of the query - first key of the block
+  const float* bias;    // of the block's keys, or null
+  const uint8_t* shown; // the same of a bool mask
 };
 
 template <int Lanes>
@@ -52,33 +52,29 @@ struct mask_vectors<16> {
   typedef int32_t words __attribute__((vector_size(64)));
 };
 
-// A register of a bool mask as floats, 0 or -infinity: bytes become words, and words of 0 the bits of -infinity.
+// Sixteen elements of a bool mask as floats, 0 or -infinity: bytes become words, and words of 0 the bits of -infinity.
 template <class Isa>
-FOVEA_INLINE void write_out_register(const uint8_t* mask, float* out) {
-  using words = typename mask_vectors<Isa::lanes>::words;
-  typename mask_vectors<Isa::lanes>::bytes b;
-  __builtin_memcpy(&b, mask, sizeof b);
-  const words w = (__builtin_convertvector(b, words) == 0) & static_cast<int32_t>(0xff800000u);
-  __builtin_memcpy(out, &w, sizeof w);
-}
-template <class Isa>
-FOVEA_INLINE void write_out(const uint8_t* mask, int from, int to, float* out) {
-  int j = from;
-  if constexpr (Isa::lanes > 1)
-    for (; j + Isa::lanes <= to; j += Isa::lanes) write_out_register<Isa>(mask + j, out + j);
-  for (; j < to; ++j) out[j] = mask[j] ? 0 : minus_infinity;
+FOVEA_INLINE void write_out(const uint8_t* mask, float* out) {
+  if constexpr (Isa::lanes == 1) {
+    for (int i = 0; i < 16; ++i) out[i] = mask[i] ? 0 : minus_infinity;
+  } else {
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i += Isa::lanes) {
+      using words = typename mask_vectors<Isa::lanes>::words;
+      typename mask_vectors<Isa::lanes>::bytes b;
+      __builtin_memcpy(&b, mask + i, sizeof b);
+      const words w = (__builtin_convertvector(b, words) == 0) & static_cast<int32_t>(0xff800000u);
+      __builtin_memcpy(out + i, &w, sizeof w);
+    }
+  }
 }
 
-template <class Isa>
-FOVEA_INLINE void find_bias(const visit& z, int row, row_bias& out) {
+FOVEA_INLINE row_bias bias_of(const visit& z, int row) {
   const modifiers& m = z.p->modify;
   const ptrdiff_t head = z.w->heads[row], query = z.w->queries[row];
   const ptrdiff_t start = head * m.mask.head + query * m.mask.query + static_cast<ptrdiff_t>(z.block - z.p->see.first_key);
-  out.slope = m.alibi ? -m.alibi[head] * log2_e : 0;
-  out.distance = static_cast<float>(z.p->see.position + query - z.block);
-  out.bias = m.mask.shown ? out.shown : m.mask.bias ? m.mask.bias + start : nullptr;
-  for (int run = z.first_run; run < 2 && m.mask.shown; ++run)
-    write_out<Isa>(m.mask.shown + start, z.from[run][row], z.to[run][row], out.shown);
+  return {m.alibi ? -m.alibi[head] * log2_e : 0, static_cast<float>(z.p->see.position + query - z.block),
+          m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr};
 }
 
 template <class Isa>
@@ -92,9 +88,13 @@ FOVEA_INLINE f32x16<Isa> with_alibi(const row_bias& row, int j, const f32x16<Isa
 // Sixteen elements of a mask row, of which only a .. b-1 are read.
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> read_mask(const row_bias& m, int j, int a, int b) {
-  if (a <= 0 && b >= 16) return f32x16<Isa>::load(m.bias + j);
-  alignas(64) float mask[16] = {};
-  for (int i = a < 0 ? 0 : a; i < (b < 16 ? b : 16); ++i) mask[i] = m.bias[j + i];
+  alignas(64) float mask[16];
+  if (a <= 0 && b >= 16) {
+    if (m.bias) return f32x16<Isa>::load(m.bias + j);
+    write_out<Isa>(m.shown + j, mask);
+  } else {
+    for (int i = 0; i < 16; ++i) mask[i] = i < a || i >= b ? 0 : m.bias ? m.bias[j + i] : m.shown[j + i] ? 0 : minus_infinity;
+  }
   return f32x16<Isa>::load(mask);
 }
 
@@ -105,18 +105,16 @@ FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s
   return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(bias.r[i], minus_infinity, hidden.r[i], seen.r[i]); });
 }
 
-struct unbiased {};
-
 // Scores of keys j .. j+15, of which lanes a .. b-1 are meant.
-template <class Step, class Isa, class Bias>
-FOVEA_INLINE f32x16<Isa> modified(const visit& z, const Bias& row, int j, int a, int b, f32x16<Isa> s) {
+template <class Step, class Isa>
+FOVEA_INLINE f32x16<Isa> modified(const visit& z, const row_bias& row, int j, int a, int b, f32x16<Isa> s) {
   if constexpr (Step::capped) {
     const auto cap = Isa::spread(z.p->modify.cap), factor = Isa::spread(z.p->modify.cap_factor);
     s = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return soft_capped<Isa>(s.r[i], cap, factor); });
   }
   if constexpr (Step::biased) {
     if (row.slope != 0) s = with_alibi(row, j, s);
-    if (row.bias) s = with_mask(read_mask<Isa>(row, j, a, b), s);
+    if (row.bias || row.shown) s = with_mask(read_mask<Isa>(row, j, a, b), s);
   }
   return s;
 }

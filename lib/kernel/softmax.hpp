@@ -21,8 +21,7 @@ template <class Isa, class Step>
 float peak_of(const visit& z, int row) {
   float* s = z.s + row * score_stride;
   const auto nothing = f32x16<Isa>::all(lowest);
-  std::conditional_t<Step::biased, row_bias, unbiased> bias;
-  if constexpr (Step::biased) find_bias<Isa>(z, row, bias);
+  const row_bias bias = Step::biased ? bias_of(z, row) : row_bias{};
   auto peak = nothing;
   for (int run = z.first_run; run < 2; ++run)
     walk(
@@ -57,15 +56,16 @@ __attribute__((noinline)) void move_to_top(const visit& z, int row, float refere
         });
 }
 
-// top = max(top, nearest integer of the largest score), for sixteen rows at a time; rescale = 2^(old top - top).
+// top = max(top, nearest integer of the largest score), for a register of rows at a time; rescale = 2^(old top - top).
 template <class Isa, class Peak>
 FOVEA_INLINE void raise_tops(const visit& z, Peak peak_of_row) {
-  for (int from = 0; from < z.rows; from += 16) {
-    alignas(64) float peak[16] = {};
-    const int to = z.rows - from < 16 ? z.rows : from + 16;
+  constexpr int lanes = Isa::lanes;
+  using rows = one_register<Isa>;
+  for (int from = 0; from < z.rows; from += lanes) {
+    alignas(64) float peak[lanes] = {};
+    const int to = z.rows - from < lanes ? z.rows : from + lanes;
     for (int r = from; r < to; ++r) peak[r - from] = peak_of_row(z, r);
-    const auto old = f32x16<Isa>::load(z.top + from);
-    const auto top = max(nearest(f32x16<Isa>::load(peak)), old);
+    const auto old = rows::load(z.top + from), top = max(nearest(rows::load(peak)), old);
     top.store(z.top + from);
     if (!z.start) exp2_below(old - top).store(z.rescale + from);
     for (int r = from; r < to; ++r)
@@ -118,7 +118,6 @@ __attribute__((noinline)) void weigh(const visit& z) {
     sum.store(z.sum + r * 16);
     if (leaves(z, r)) z.inverse[r] = sum_tree(sum);
   }
-  if (z.direct && z.done > z.was_done) end_rows<Isa>(*z.p, *z.w, z.top, z.was_done, z.done < z.rows ? z.done : z.rows);
 }
 
 template <class Isa, bool Hides>
