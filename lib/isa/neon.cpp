@@ -1,11 +1,11 @@
 // 32-bit Arm with NEON and fma: sixteen registers of four lanes.
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
-#include "kernel/xsimd_isa.hpp"
+#include "kernel/neon_isa.hpp"
 
 namespace fovea {
 namespace {
-struct neon : xsimd_isa<xsimd::neon> {
+struct neon : neon_isa {
   using shapes = shape_list<shape<2, 1>, shape<1, 2>>;
   static constexpr int rows = 24;
 };

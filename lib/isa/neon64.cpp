@@ -1,11 +1,11 @@
 // 64-bit Arm: 32 registers of four lanes, a tile of 6 x 16 takes 24 of them.
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
-#include "kernel/xsimd_isa.hpp"
+#include "kernel/neon_isa.hpp"
 
 namespace fovea {
 namespace {
-struct neon64 : xsimd_isa<xsimd::neon64> {
+struct neon64 : neon_isa {
   using shapes = shape_list<shape<6, 1>, shape<4, 1>, shape<2, 2>, shape<1, 4>>;
   static constexpr int rows = 24;
 };

@@ -1,6 +1,5 @@
-// An ISA by way of xsimd: what the kernels need of one register. The only file of the library that includes xsimd.
+// An ISA of x86 by way of xsimd: what the kernels need of one register. The only file of the library that includes xsimd.
 #pragma once
-#include <type_traits>
 #include <xsimd/xsimd.hpp>
 
 #include "kernel/floats.hpp"
@@ -20,12 +19,9 @@ struct xsimd_isa {
   static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
   static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }
   static FOVEA_INLINE reg sub(reg a, reg b) { return a - b; }
-  static FOVEA_INLINE reg div(reg a, reg b) {
-    if constexpr (std::is_same_v<Arch, xsimd::neon>) return quotients(a, b); // there xsimd divides by an estimate
-    return a / b;
-  }
+  static FOVEA_INLINE reg div(reg a, reg b) { return a / b; }
   static FOVEA_INLINE reg abs(reg x) { return xsimd::abs(x); }
-  static FOVEA_INLINE reg max(reg x, reg floor) { return xsimd::max(x, floor); } // x86 returns x when unordered, NEON a NaN
+  static FOVEA_INLINE reg max(reg x, reg floor) { return xsimd::max(x, floor); } // x when unordered
   // Both walk down a register as the fixed tree does: i and i + lanes / 2, and so on to one.
   static FOVEA_INLINE float sum_tree(reg x) {
     if constexpr (lanes > 8) x = x + down<8>(x);
@@ -58,13 +54,6 @@ struct xsimd_isa {
   static FOVEA_INLINE reg raise(reg p, reg t) {
     const ints n = xsimd::bitwise_cast<int32_t>(t);
     return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<int32_t>(p) + (n << 23));
-  }
-  static FOVEA_INLINE reg quotients(reg a, reg b) {
-    float x[lanes], y[lanes];
-    store(x, a);
-    store(y, b);
-    for (int i = 0; i < lanes; ++i) x[i] = x[i] / y[i];
-    return load(x);
   }
   static FOVEA_INLINE void transpose(reg (&t)[lanes]) { xsimd::transpose(t, t + lanes); }
 };

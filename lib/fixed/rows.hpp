@@ -1,0 +1,107 @@
+// What a kernel knows of a row, and how options turn its scores into octaves.
+#pragma once
+#include "fixed/kernel.hpp"
+
+namespace fovea {
+
+struct fixed_row {
+  const unsigned char* q;
+  unsigned char* out;
+  const fovea_fixed_scale* scale;
+  int32_t query, q_head;
+  int32_t head, from, to; // seen keys: first_key .. head-1 and from .. to-1
+  int32_t start;          // what zero points add to each of its scores
+  int32_t reference;      // whole octaves
+  bool by_key;            // its scores become octaves one key at a time
+};
+
+inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t row) {
+  fixed_row r{};
+  r.query = row / p.group;
+  r.q_head = kv_head * p.group + row % p.group;
+  r.q = p.q.row(r.q_head, r.query);
+  r.out = p.out + r.q_head * p.out_head + r.query * p.out_token;
+  r.scale = &p.scale_of(r.q_head);
+  const seen s = seen_by(p.see, r.query);
+  r.head = s.head, r.from = s.from, r.to = s.to;
+  r.reference = fixed_lowest_reference;
+  // A flat scale does not carry a missing key's score far enough down.
+  r.by_key = p.octaves_by_key || r.scale->score_multiplier < 1 << 30;
+  if (!p.zero_k) return r;
+  int32_t sum = 0;
+  for (int c = 0; c < p.dim; ++c) sum += reinterpret_cast<const int8_t*>(r.q)[c];
+  r.start = p.zero_k * (p.dim * p.zero_q - sum);
+  return r;
+}
+
+// A sink is a key without a value that comes before all others; returns its weight.
+inline uint32_t begin_with_sink(const fixed_plan& p, fixed_row& r) {
+  if (!p.sinks) return 0;
+  const int32_t t = static_cast<int32_t>(clamp(p.sinks[r.q_head], 1 - fixed_octave_limit, fixed_octave_limit - 1));
+  r.reference = reference_of(t);
+  return static_cast<uint32_t>(weight_of(static_cast<uint32_t>(below(r.reference, t))));
+}
+
+// The keys of a block that a row sees, counted from the block's first: [first, head) and [from, to).
+struct seen_of_block {
+  int first, head, from, to;
+  bool none() const { return first >= head && from >= to; }
+  bool all() const { return (from == 0 || (first == 0 && head == from)) && to == fixed_block; }
+  bool has(int key) const { return (first <= key && key < head) || (from <= key && key < to); }
+};
+inline seen_of_block seen_in(const fixed_plan& p, const fixed_row& r, int64_t block) {
+  const int64_t at = block * fixed_block;
+  const auto within = [&](int64_t key) { return static_cast<int>(clamp(key - at, 0, fixed_block)); };
+  const int first = within(p.see.first_key);
+  return {first, within(r.head), within(r.from), within(r.to)};
+}
+
+// The numbers that options hold for one row and for the keys from `key` on.
+struct key_options {
+  const int32_t *multipliers, *sums, *bias;
+  const uint8_t* mask;
+  int32_t slope;
+  int64_t distance; // of the first key from the query's position
+};
+
+inline key_options options_of(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t key) {
+  const ptrdiff_t n = static_cast<ptrdiff_t>(key - p.see.first_key);
+  const auto of_kv = [&](const table_of<int32_t>& x) { return x.data ? x.data + kv_head * x.head + n : nullptr; };
+  key_options o{of_kv(p.multipliers), of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key};
+  if (p.bias.data) o.bias = p.bias.data + r.q_head * p.bias.head + r.query * p.bias.row + n;
+  if (p.mask.data) o.mask = p.mask.data + r.q_head * p.mask.head + r.query * p.mask.row + n;
+  if (p.alibi) o.slope = p.alibi[r.q_head];
+  return o;
+}
+
+constexpr int32_t limit_octaves(int64_t t) {
+  return static_cast<int32_t>(clamp(t, 1 - fixed_octave_limit, fixed_octave_limit - 1));
+}
+
+// Octaves of key i, whose score is s; absent when a mask hides it.
+inline int32_t octaves_with(const key_options& o, const fixed_plan& p, const fixed_row& r, int i, int32_t s) {
+  if (o.mask && !o.mask[i]) return fixed_absent;
+  if (o.bias && o.bias[i] == INT32_MIN) return fixed_absent;
+  if (o.sums) s -= p.zero_q * o.sums[i];
+  int64_t t = octaves_of(s, o.multipliers ? o.multipliers[i] : r.scale->score_multiplier, r.scale->score_shift);
+  if (o.bias) t += o.bias[i];
+  if (o.slope) t -= o.slope * (o.distance < i ? i - o.distance : o.distance - i);
+  return limit_octaves(t);
+}
+
+// Scores of a block become octaves in place, all options applied.
+inline void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block, const seen_of_block& seen, int32_t* s) {
+  const int64_t at = block * fixed_block;
+  const key_options o = options_of(p, r, kv_head, at + seen.first);
+  for (int j = 0; j < fixed_block; ++j) {
+    s[j] = seen.has(j) ? octaves_with(o, p, r, j - seen.first, s[j]) : fixed_absent;
+  }
+}
+
+// The weights of values quantised one by one, from the first key of the block on; null: none. Only seen keys may be looked up.
+inline const int16_t* value_weights_of(const fixed_plan& p, int32_t kv_head, int64_t block) {
+  if (!p.value_weights.data) return nullptr;
+  return p.value_weights.data + kv_head * p.value_weights.head + static_cast<ptrdiff_t>(block * fixed_block - p.see.first_key);
+}
+
+} // namespace fovea

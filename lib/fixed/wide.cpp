@@ -1,0 +1,164 @@
+// Integer attention on 16-bit numbers: exact 64-bit scores and sums, weights of 15 or of 22 bits.
+#include "fixed/rows.hpp"
+#include "fixed/soft_float.hpp"
+#include "isa/fixed_table.hpp"
+
+namespace fovea {
+namespace {
+
+struct weights_of_15_bits {
+  static constexpr int fraction = 16; // bits of an octave
+  static int64_t weight(int64_t u) {
+    return u >> fraction >= 16 ? 0 : shift_weight(exp2_quartic(static_cast<int32_t>(u & 65535) >> 1), static_cast<uint32_t>(u >> fraction));
+  }
+};
+
+struct weights_of_22_bits {
+  static constexpr int fraction = 22;
+  static int64_t weight(int64_t u) {
+    const int whole = static_cast<int>(larger(0, smaller(u >> fraction, 23)));
+    const int64_t y = exp2(static_cast<int32_t>(u & ((1 << fraction) - 1)) << 9);
+    return whole == 23 ? 0 : (y + (1 << (7 + whole))) >> (8 + whole);
+  }
+
+ private:
+  // 2^-f for f in Q31, in Q30: a polynomial of degree 6, off by at most 4e-9.
+  static int64_t exp2(int64_t f) {
+    constexpr int32_t factors[] = {117391, -1369601, 10286296, -59582935, 257938912, -744260973, 1 << 30};
+    int64_t y = 0;
+    for (int32_t factor : factors) y = ((y * f) >> 31) + factor;
+    return y;
+  }
+};
+
+constexpr int64_t shift_round_long(int64_t x, int64_t shift) {
+  return shift == 0 ? x : shift > 62 ? 0 : (x >> shift) + ((x >> (shift - 1)) & 1);
+}
+
+constexpr int64_t hidden = INT64_MIN;
+
+template <class Weights>
+class wide_row {
+ public:
+  wide_row(const fixed_job& job, int32_t row)
+      : p_(*job.p), kv_head_(job.kv_head), row_(make_row(p_, job.kv_head, row)), acc_(reinterpret_cast<int64_t*>(job.scratch)), t_(acc_ + p_.width) {}
+
+  void attend() {
+    for (int c = 0; c < p_.v_dim; ++c) acc_[c] = 0;
+    begin();
+    for (int64_t block = p_.see.first_key / fixed_block; block * fixed_block < row_.to; ++block) {
+      const seen_of_block seen = seen_in(p_, row_, block);
+      if (!seen.none()) visit(block, seen);
+    }
+    finish();
+  }
+
+ private:
+  static constexpr int finer = Weights::fraction - 16;
+  static constexpr int64_t one = int64_t{1} << Weights::fraction;
+
+  void begin() {
+    reference_ = fixed_lowest_reference;
+    if (!p_.sinks) return;
+    const int64_t t = int64_t{limit_octaves(p_.sinks[row_.q_head])} << finer;
+    reference_ = (t + one - 1) >> Weights::fraction;
+    sum_ = Weights::weight(reference_ * one - t);
+  }
+
+  void visit(int64_t block, const seen_of_block& seen) {
+    const ptrdiff_t first = static_cast<ptrdiff_t>(block * fixed_block - p_.see.first_key);
+    const key_options o = options_of(p_, row_, kv_head_, block * fixed_block + seen.first);
+    int64_t top = hidden;
+    for (int j = 0; j < fixed_block; ++j) {
+      t_[j] = seen.has(j) ? octaves(o, j - seen.first, first + j) : hidden;
+      top = larger(top, t_[j]);
+    }
+    if (top == hidden) return;
+    raise_reference((top + one - 1) >> Weights::fraction);
+    for (int j = 0; j < fixed_block; ++j)
+      if (t_[j] != hidden) add_value(first + j, Weights::weight(reference_ * one - t_[j]));
+  }
+
+  int64_t octaves(const key_options& o, int i, ptrdiff_t key) const {
+    if ((o.mask && !o.mask[i]) || (o.bias && o.bias[i] == INT32_MIN)) return hidden;
+    const fovea_fixed_scale& scale = *row_.scale;
+    const int64_t s = score(key) >> scale.score_pre_shift;
+    const int64_t product = s * (o.multipliers ? o.multipliers[i] : scale.score_multiplier);
+    int64_t t = scale.score_shift >= finer ? product >> (scale.score_shift - finer) : product * (1 << (finer - scale.score_shift));
+    if (o.bias) t += o.bias[i] * (int64_t{1} << finer);
+    if (o.slope) t -= o.slope * (o.distance < i ? i - o.distance : o.distance - i) * (int64_t{1} << finer);
+    const int64_t limit = (int64_t{fixed_octave_limit} << finer) - 1;
+    return clamp(t, -limit, limit);
+  }
+
+  int64_t score(ptrdiff_t key) const {
+    const int16_t* q = reinterpret_cast<const int16_t*>(row_.q);
+    const int16_t* k = reinterpret_cast<const int16_t*>(p_.k.row(kv_head_, key));
+    int64_t s = 0;
+    for (int c = 0; c < p_.dim; ++c) s += q[c] * k[c];
+    return s;
+  }
+
+  void raise_reference(int64_t wanted) {
+    const int64_t by = wanted - reference_;
+    if (by <= 0) return;
+    reference_ = wanted;
+    sum_ = shift_round_long(sum_, by);
+    for (int c = 0; c < p_.v_dim; ++c) acc_[c] = shift_round_long(acc_[c], by);
+  }
+
+  void add_value(ptrdiff_t key, int64_t weight) {
+    sum_ += weight;
+    if (p_.value_weights.data) weight = (weight * p_.value_weights.data[kv_head_ * p_.value_weights.head + key] + (1 << 14)) >> 15;
+    const int16_t* v = reinterpret_cast<const int16_t*>(p_.v.row(kv_head_, key));
+    for (int c = 0; c < p_.v_dim; ++c) acc_[c] += weight * v[c];
+  }
+
+  void finish() const {
+    if (p_.out_type == FOVEA_FIXED_F32) return finish_floats();
+    int16_t* out = reinterpret_cast<int16_t*>(row_.out);
+    int length = 1; // of the sum, in bits
+    while (length < 63 && sum_ >> length) ++length;
+    const uint32_t normal = static_cast<uint32_t>(length > 32 ? sum_ >> (length - 32) : sum_ << (32 - length));
+    const int64_t multiplier = sum_ ? (inverse_of(normal) * row_.scale->out_multiplier) >> 31 : 0;
+    const int shift = 14 - row_.scale->out_shift;
+    for (int c = 0; c < p_.v_dim; ++c) {
+      const int64_t a = length > 16 ? shift_round_long(acc_[c], length - 16) : acc_[c] * (1 << (16 - length));
+      const int64_t y = shift_round_long((a * multiplier) >> 32, shift) + p_.zero_out;
+      out[c] = static_cast<int16_t>(clamp(y, -32768, 32767));
+    }
+  }
+
+  // 2^62 / x for x with its leading bit set: 16 bits by a 32-bit division, 30 by one step of Newton's.
+  static int64_t inverse_of(uint32_t x) {
+    const int64_t r = static_cast<int64_t>(0xffffffffu / (x >> 15)) << 15;
+    const int64_t rest = (int64_t{1} << 62) - r * x;
+    return smaller(r + ((r * (rest >> 31)) >> 31), 0x7fffffff);
+  }
+
+  void finish_floats() const {
+    uint32_t* out = reinterpret_cast<uint32_t*>(row_.out);
+    const uint32_t by = sum_ ? divide_floats(row_.scale->f32_scale, float_of(sum_)) : 0;
+    for (int c = 0; c < p_.v_dim; ++c) out[c] = multiply_floats(float_of(acc_[c]), by);
+  }
+
+  const fixed_plan& p_;
+  int32_t kv_head_;
+  fixed_row row_;
+  int64_t reference_ = 0, sum_ = 0;
+  int64_t *acc_, *t_;
+};
+
+void attend_wide(const fixed_job& job) {
+  for (int32_t r = 0; r < job.rows; ++r) {
+    if (job.p->fine_weights)
+      wide_row<weights_of_22_bits>(job, job.row + r).attend();
+    else
+      wide_row<weights_of_15_bits>(job, job.row + r).attend();
+  }
+}
+size_t wide_scratch(const fixed_plan& p, int32_t) { return sizeof(int64_t) * static_cast<size_t>(p.width + fixed_block); }
+
+} // namespace
+const fixed_kernel fixed_wide_kernel = {FOVEA_FIXED_SCALAR, 1, false, wide_scratch, attend_wide};
+} // namespace fovea

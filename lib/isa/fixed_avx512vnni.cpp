@@ -1,0 +1,18 @@
+// Integer attention with AVX-512 VNNI: 32 registers; 12 rows x 32 keys take 24, and so do 6 rows x 32 values in two bytes.
+#include "dot/avx512vnni.hpp"
+#include "fixed/attend.hpp"
+#include "isa/fixed_table.hpp"
+
+namespace fovea {
+namespace {
+
+struct avx512vnni : avx512_weights {
+  static constexpr bool widens = false;
+  using keys_dot = avx512vnni_keys;
+  using values_dot = avx512vnni_values;
+  using shapes = fixed_shapes<fixed_shape<12, 2, 6, 2>, fixed_shape<8, 2, 4, 2>, fixed_shape<4, 4, 4, 2>, fixed_shape<2, 4, 2, 4>, fixed_shape<1, 4, 1, 4>>;
+};
+
+} // namespace
+const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<avx512vnni>(FOVEA_FIXED_AVX512VNNI, fixed_unit_rows);
+} // namespace fovea

@@ -1,0 +1,15 @@
+// Integer attention on any core: the reference.
+#include "fixed/reference.hpp"
+#include "isa/fixed_table.hpp"
+
+namespace fovea {
+namespace {
+
+void attend_reference(const fixed_job& job) {
+  for (int32_t r = 0; r < job.rows; ++r) reference_row(job, job.row + r, job.scratch).attend();
+}
+size_t reference_scratch(const fixed_plan& p, int32_t) { return reference_row::scratch(p); }
+
+} // namespace
+const fixed_kernel fixed_scalar_kernel = {FOVEA_FIXED_SCALAR, 1, false, reference_scratch, attend_reference};
+} // namespace fovea

@@ -1,0 +1,68 @@
+// NEON, 32 and 64 bit, by its own intrinsics: through xsimd's tables of function pointers gcc makes a call of nearly every operation.
+#pragma once
+#include <arm_neon.h>
+
+#include "kernel/floats.hpp"
+
+namespace fovea {
+
+struct neon_isa {
+  using reg = float32x4_t;
+  using packing = neon_isa; // whose registers transpose
+  static constexpr int lanes = 4;
+  static FOVEA_INLINE reg load(const float* p) { return vld1q_f32(p); }
+  static FOVEA_INLINE void store(float* p, reg x) { vst1q_f32(p, x); }
+  static FOVEA_INLINE reg spread(float x) { return vdupq_n_f32(x); }
+  static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return vfmaq_f32(c, a, b); }
+  static FOVEA_INLINE reg mul(reg a, reg b) { return vmulq_f32(a, b); }
+  static FOVEA_INLINE reg add(reg a, reg b) { return vaddq_f32(a, b); }
+  static FOVEA_INLINE reg sub(reg a, reg b) { return vsubq_f32(a, b); }
+  static FOVEA_INLINE reg abs(reg x) { return vabsq_f32(x); }
+  static FOVEA_INLINE reg max(reg x, reg floor) { return vmaxq_f32(x, floor); } // a NaN stays
+  static FOVEA_INLINE reg div(reg a, reg b) {
+#if defined(__aarch64__)
+    return vdivq_f32(a, b);
+#else
+    for (int i = 0; i < lanes; ++i) a[i] = a[i] / b[i]; // there is only an estimate for vectors
+    return a;
+#endif
+  }
+  static FOVEA_INLINE bool any_nan(reg x) {
+    const uint32x4_t right = vceqq_f32(x, x);
+    const uint32x2_t both = vand_u32(vget_low_u32(right), vget_high_u32(right));
+    return (vget_lane_u32(both, 0) & vget_lane_u32(both, 1)) == 0;
+  }
+  static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) { return vbslq_f32(vceqq_f32(x, vdupq_n_f32(value)), a, b); }
+  static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) {
+    return vbslq_f32(vandq_u32(vcgeq_f32(lane, vdupq_n_f32(from)), vcltq_f32(lane, vdupq_n_f32(to))), a, b);
+  }
+  // Both walk down a register as the fixed tree does: i and i + 2, then to one.
+  static FOVEA_INLINE float sum_tree(reg x) {
+    const float32x2_t half = vadd_f32(vget_low_f32(x), vget_high_f32(x));
+    return vget_lane_f32(half, 0) + vget_lane_f32(half, 1);
+  }
+  static FOVEA_INLINE float largest(reg x) {
+    const float32x2_t half = vmax_f32(vget_low_f32(x), vget_high_f32(x));
+    return vget_lane_f32(vpmax_f32(half, half), 0);
+  }
+  // p * 2^n, where n stands in the low bits of the float t
+  static FOVEA_INLINE reg raise(reg p, reg t) {
+    return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(p), vshlq_n_s32(vreinterpretq_s32_f32(t), 23)));
+  }
+  // x = m * 2^n with m in [sqrt(1/2), sqrt(2))
+  static FOVEA_INLINE void split(reg x, reg& m, reg& n) {
+    const int32x4_t bits = vreinterpretq_s32_f32(x);
+    const int32x4_t k = vshrq_n_s32(vsubq_s32(bits, vdupq_n_s32(static_cast<int32_t>(root_half_bits))), 23);
+    m = vreinterpretq_f32_s32(vsubq_s32(bits, vshlq_n_s32(k, 23)));
+    n = vcvtq_f32_s32(k);
+  }
+  static FOVEA_INLINE void transpose(reg (&t)[lanes]) {
+    const float32x4x2_t a = vtrnq_f32(t[0], t[1]), b = vtrnq_f32(t[2], t[3]);
+    t[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+    t[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+    t[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+    t[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+  }
+};
+
+} // namespace fovea
