@@ -36,8 +36,12 @@ struct xsimd_isa {
     return max(x, down<1>(x)).first();
   }
   template <int Lanes>
-  static FOVEA_INLINE reg down(reg x) { // lane i + Lanes in lane i
-    return xsimd::bitwise_cast<float>(xsimd::slide_right<4 * Lanes>(xsimd::bitwise_cast<uint32_t>(x)));
+  struct across {
+    static constexpr uint32_t get(uint32_t i, uint32_t) { return i ^ Lanes; }
+  };
+  template <int Lanes>
+  static FOVEA_INLINE reg down(reg x) { // lane i + Lanes in lane i; lanes above get something
+    return xsimd::swizzle(x, xsimd::make_batch_constant<uint32_t, across<Lanes>, Arch>());
   }
   static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) {
     return xsimd::select((lane >= reg(from)) & (lane < reg(to)), a, b);
