@@ -16,7 +16,6 @@ struct workspace {
   float *top, *rescale, *total_top, *inverse; // [rows]
   int32_t* runs;                              // 4 x [rows]: from and to of both runs of seen keys within a block
   int32_t *head, *from, *to;                  // [rows]
-  int32_t *heads, *queries;                   // [rows]
   const float** q_rows;                       // [rows]
   float** out_rows;                           // [rows]
 };
@@ -37,6 +36,16 @@ struct tile_job {
   int32_t rows;
   int32_t span; // all spans if negative; else only this one (counted from first_span), left in p->partials
 };
+
+// Row r of a tile is one query of one head. Divides: for the paths that need to know, not for the hot one.
+struct row_place {
+  ptrdiff_t head, query;
+};
+inline row_place place_of(const tile_job& job, int r) {
+  const int64_t row = job.row + r;
+  return {job.kv_head * static_cast<ptrdiff_t>(job.p->group) + static_cast<ptrdiff_t>(row % job.p->group),
+          static_cast<ptrdiff_t>(row / job.p->group)};
+}
 
 struct kernel {
   int32_t isa;

@@ -67,8 +67,6 @@ int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
   c.cut(w.head, rows);
   c.cut(w.from, rows);
   c.cut(w.to, rows);
-  c.cut(w.heads, rows);
-  c.cut(w.queries, rows);
   return c.used();
 }
 

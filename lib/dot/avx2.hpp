@@ -21,21 +21,12 @@ struct avx2_registers {
   }
 };
 
-// gcc reorders products and sums until accumulators spill, unless each sum stays where it is.
-FOVEA_INLINE void pin(__m256i& x) {
-#if !defined(__clang__)
-  asm volatile("" : "+x"(x));
-#else
-  (void)x;
-#endif
-}
-
 struct avx2_dot : avx2_registers {
   using element = int16_t;
   using acc = reg;
   using piece = reg;
   using chunk = reg; // four elements, four times
-  static constexpr int deep = 4, regs = 4, planes = 1, key_offset = 0;
+  static constexpr int rows = 1, group = 4, deep = 4, regs = 4, planes = 1, key_offset = 0;
 
   static FOVEA_INLINE chunk take(const int16_t* a) {
     int64_t x;
@@ -46,14 +37,15 @@ struct avx2_dot : avx2_registers {
   static FOVEA_INLINE piece load(const int16_t* b) { return avx2_registers::load(b); }
   template <int Step>
   static FOVEA_INLINE void add(acc& sum, piece y, chunk x) {
-    sum = avx2_registers::add(sum, _mm256_madd_epi16(y, x));
-    pin(sum);
+    reg product; // left to itself, gcc moves sums from register to register and spills
+    asm("vpmaddwd %[y], %[x], %[product]\n\tvpaddd %[product], %[sum], %[sum]" : [sum] "+x"(sum), [product] "=&x"(product) : [x] "x"(x), [y] "xm"(y));
   }
-  static FOVEA_INLINE void begin(acc (&sum)[4], int32_t start) {
-    const reg x = _mm256_set_epi32(0, start, 0, start, 0, start, 0, start);
+  template <class Start>
+  static FOVEA_INLINE void begin(acc (&sum)[4], Start start) {
+    const reg x = _mm256_set1_epi64x(static_cast<uint32_t>(start(0)));
     sum[0] = sum[1] = sum[2] = sum[3] = x;
   }
-  static FOVEA_INLINE void fold(const acc (&sum)[4], reg (&out)[2]) {
+  static FOVEA_INLINE void fold(const acc (&sum)[4], int, reg (&out)[2]) {
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) out[i] = _mm256_permute4x64_epi64(_mm256_hadd_epi32(sum[2 * i], sum[2 * i + 1]), 0xd8);
   }

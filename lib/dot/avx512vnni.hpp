@@ -39,7 +39,7 @@ struct avx512vnni_keys : avx512_registers {
   using acc = reg;
   using piece = reg;
   using chunk = const int8_t*;
-  static constexpr int deep = 4, regs = 1, key_offset = -128;
+  static constexpr int rows = 1, group = 4, deep = 4, regs = 1, key_offset = -128;
 
   static FOVEA_INLINE chunk take(const int8_t* a) { return a; }
   static FOVEA_INLINE piece load(const int8_t* b) { return _mm512_xor_si512(avx512_registers::load(b), _mm512_set1_epi8(-128)); }
@@ -48,8 +48,11 @@ struct avx512vnni_keys : avx512_registers {
     sum = _mm512_dpbusd_epi32(sum, y, four(x));
     pin(sum);
   }
-  static FOVEA_INLINE void begin(acc (&sum)[1], int32_t start) { sum[0] = spread(start); }
-  static FOVEA_INLINE void fold(const acc (&sum)[1], reg (&out)[1]) { out[0] = sum[0]; }
+  template <class Start>
+  static FOVEA_INLINE void begin(acc (&sum)[1], Start start) {
+    sum[0] = spread(start(0));
+  }
+  static FOVEA_INLINE void fold(const acc (&sum)[1], int, reg (&out)[1]) { out[0] = sum[0]; }
 };
 
 struct avx512vnni_values : avx512_registers {
@@ -59,7 +62,7 @@ struct avx512vnni_values : avx512_registers {
   };
   using piece = reg;
   using chunk = const uint8_t*;
-  static constexpr int deep = 4, regs = 1, planes = 2, plane = 256;
+  static constexpr int rows = 1, group = 4, deep = 4, regs = 1, planes = 2, plane = 256;
 
   static FOVEA_INLINE chunk take(const uint8_t* a) { return a; }
   static FOVEA_INLINE piece load(const int8_t* b) { return avx512_registers::load(b); }
@@ -70,8 +73,9 @@ struct avx512vnni_values : avx512_registers {
     sum.high = _mm512_dpbusd_epi32(sum.high, four(x + plane), y);
     pin(sum.high);
   }
-  static FOVEA_INLINE void begin(acc (&sum)[1], int32_t) { sum[0] = {spread(0), spread(0)}; }
-  static FOVEA_INLINE void fold(const acc (&sum)[1], reg (&out)[1]) {
+  template <class Start>
+  static FOVEA_INLINE void begin(acc (&sum)[1], Start) { sum[0] = {spread(0), spread(0)}; }
+  static FOVEA_INLINE void fold(const acc (&sum)[1], int, reg (&out)[1]) {
     out[0] = avx512_registers::add(_mm512_slli_epi32(sum[0].high, 8), sum[0].low);
   }
 };

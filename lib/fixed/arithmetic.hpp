@@ -10,41 +10,41 @@ constexpr int32_t fixed_octave_limit = 1 << 28;    // octaves in Q16 lie below t
 constexpr int32_t fixed_absent = -(1 << 29);       // octaves of a key that is not seen: its weight is 0 under any reference
 constexpr int32_t fixed_lowest_reference = -4097;  // whole octaves; below every key, above every absent one
 
-constexpr int32_t multiply_round(int32_t a, int32_t b) { return (a * b + (1 << 14)) >> 15; }
+static constexpr int32_t multiply_round(int32_t a, int32_t b) { return (a * b + (1 << 14)) >> 15; }
 
 // 2^-f for f = 0 .. 1 in Q15; 2^0 is 32510 of 32768. PMULHRSW, SQRDMULH and VQRDMULH are multiply_round.
-constexpr int32_t exp2_cubic(int32_t f) {
+static constexpr int32_t exp2_cubic(int32_t f) {
   return multiply_round(multiply_round(multiply_round(-1291, f) + 7513, f) - 22478, f) + 32510;
 }
-constexpr int32_t exp2_quartic(int32_t f) {
+static constexpr int32_t exp2_quartic(int32_t f) {
   return multiply_round(multiply_round(multiply_round(multiply_round(237, f) - 1766, f) + 7812, f) - 22539, f) + 32512;
 }
-constexpr int32_t shift_weight(int32_t y, uint32_t whole) {
+static constexpr int32_t shift_weight(int32_t y, uint32_t whole) {
   return whole >= 16 ? 0 : whole == 0 ? y : ((y << (15 - whole)) + (1 << 14)) >> 15;
 }
 // The weight of a key that lies u octaves (Q16) below the reference.
-constexpr int32_t weight_of(uint32_t u) { return shift_weight(exp2_cubic(static_cast<int32_t>(u & 65535) >> 1), u >> 16); }
+static constexpr int32_t weight_of(uint32_t u) { return shift_weight(exp2_cubic(static_cast<int32_t>(u & 65535) >> 1), u >> 16); }
 
-constexpr int32_t octaves_of(int32_t score, int32_t multiplier, int32_t shift) {
+static constexpr int32_t octaves_of(int32_t score, int32_t multiplier, int32_t shift) {
   return static_cast<int32_t>((static_cast<int64_t>(score) * multiplier) >> shift);
 }
 // The reference that a key of t octaves asks for: the next whole octave.
-constexpr int32_t reference_of(int32_t t) { return (t + 65535) >> 16; }
-constexpr int32_t below(int32_t reference, int32_t t) { // wraps like the registers of every core
+static constexpr int32_t reference_of(int32_t t) { return (t + 65535) >> 16; }
+static constexpr int32_t below(int32_t reference, int32_t t) { // wraps like the registers of every core
   return static_cast<int32_t>((static_cast<uint32_t>(reference) << 16) - static_cast<uint32_t>(t));
 }
 
 // x / 2^shift, rounded half up, in 32 bits; beyond 30 nothing is left.
-constexpr int32_t shift_round(int32_t x, int shift) {
+static constexpr int32_t shift_round(int32_t x, int shift) {
   return shift == 0 ? x : shift > 30 ? 0 : (x >> shift) + ((x >> (shift - 1)) & 1);
 }
-constexpr uint32_t shift_round_sum(uint32_t x, int shift) {
+static constexpr uint32_t shift_round_sum(uint32_t x, int shift) {
   return shift == 0 ? x : shift > 30 ? 0 : (x >> shift) + ((x >> (shift - 1)) & 1);
 }
 
-constexpr int32_t high_product(int32_t a, int32_t b) { return static_cast<int32_t>((static_cast<int64_t>(a) * b) >> 32); }
+static constexpr int32_t high_product(int32_t a, int32_t b) { return static_cast<int32_t>((static_cast<int64_t>(a) * b) >> 32); }
 
-constexpr int leading_zeros(uint32_t x) {
+static constexpr int leading_zeros(uint32_t x) {
 #if defined(__arm__) && __ARM_ARCH < 7
   int n = 0; // no instruction for it, and the call that replaces one needs a table
   for (int step = 16; step; step /= 2)
@@ -56,7 +56,7 @@ constexpr int leading_zeros(uint32_t x) {
 }
 
 // How many keys a sequence may have decides how far block sums are shifted before they are added.
-constexpr int spill_of(int32_t max_keys, int32_t free_keys) {
+static constexpr int spill_of(int32_t max_keys, int32_t free_keys) {
   int spill = 0;
   while ((static_cast<int64_t>(free_keys) << spill) < max_keys) ++spill;
   return spill;

@@ -12,7 +12,9 @@ bool packs(const fixed_plan& p) { return !p.panels && !p.wide; }
 size_t least_scratch(const fixed_plan& p) { return alignment - 1 + p.kernel->scratch(p, 1) + (packs(p) ? block_bytes(p) : 0); }
 
 // All blocks of a kv head.
-size_t whole_bytes(const fixed_plan& p) { return block_bytes(p) * fixed_blocks_of(p) * (p.kernel->widens ? 2 : 1); }
+size_t whole_bytes(const fixed_plan& p) {
+  return block_bytes(p) * fixed_blocks_of(p) * static_cast<size_t>(p.kernel->arrange ? p.kernel->arranged_bytes : 1);
+}
 
 int32_t best_rows(const fixed_plan& p) { return static_cast<int32_t>(clamp(p.rows, 1, p.kernel->rows)); }
 

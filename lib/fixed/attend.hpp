@@ -27,7 +27,7 @@ class fixed_tile {
   using reg = typename Isa::reg;
   using q_element = typename keys_dot::element;
   using p_element = typename values_dot::element;
-  using wide_byte = std::conditional_t<Isa::widens, int16_t, int8_t>; // of panels in scratch
+  using arranged = typename Isa::arranged; // element of panels in scratch
   static constexpr int lanes = Isa::lanes, regs = 16 / lanes;
   static constexpr int p_step = values_dot::planes * fixed_run_blocks * fixed_block + 64 / static_cast<int>(sizeof(p_element));
 
@@ -60,7 +60,7 @@ class fixed_tile {
     take(t.rise_, n * fixed_run_blocks);
     take(t.s_, n * score_step);
     take(t.p_rows_, n * p_step);
-    take(t.q_, n * p.depth);
+    take(t.q_, (n + keys_dot::rows - 1) * p.depth);
     take(t.o_, n * p.width);
     take(t.value_weights_, fixed_block);
     return used;
@@ -99,18 +99,23 @@ class fixed_tile {
   // [depth / deep][rows][deep]: a chunk of every row, then the next chunk of every row.
   template <int M>
   void pack_queries(int r) {
-    constexpr int deep = keys_dot::deep;
+    constexpr int deep = keys_dot::deep, lead = chunks<M> * keys_dot::rows * deep;
+    const int depth = p_.depth, dim = p_.dim;
+    q_element* const first = q_ + static_cast<ptrdiff_t>(r) * depth;
+    for (int m = M; m < lead / deep; ++m) // rows that only fill a chunk
+      for (int c = 0; c < depth; c += deep) take_chunk(nullptr, 0, first + c / deep * lead + m * deep);
     for (int m = 0; m < M; ++m) {
       fixed_row& x = rows_[r + m];
       const int8_t* q = reinterpret_cast<const int8_t*>(x.q);
-      q_element* to = q_ + static_cast<ptrdiff_t>(r) * p_.depth + m * deep;
-      const int depth = p_.depth, dim = p_.dim;
-      for (int c = 0; c < depth; c += deep, to += M * deep) take_chunk(q + c, dim - c, to);
+      q_element* to = first + m * deep;
+      for (int c = 0; c < depth; c += deep, to += lead) take_chunk(q + c, dim - c, to);
       int32_t sum = 0;
       for (int c = 0; c < dim && keys_dot::key_offset != 0; ++c) sum += q[c];
       x.start += keys_dot::key_offset * sum;
     }
   }
+  template <int M>
+  static constexpr int chunks = (M + keys_dot::rows - 1) / keys_dot::rows; // that hold M rows
 
   static FOVEA_INLINE void take_chunk(const int8_t* q, int left, q_element* __restrict to) {
     constexpr int deep = keys_dot::deep;
@@ -147,8 +152,8 @@ class fixed_tile {
   void score_and_weigh(int64_t block, int b) {
     const int8_t* keys = job_.panels->keys(block);
     by_groups([&](auto shape, int r) {
-      if (job_.panels->widened())
-        this->template score<decltype(shape)>(reinterpret_cast<const wide_byte*>(keys), r);
+      if (job_.panels->arranged())
+        this->template score<decltype(shape)>(reinterpret_cast<const arranged*>(keys), r);
       else
         this->template score<decltype(shape)>(keys, r);
     });
@@ -157,21 +162,22 @@ class fixed_tile {
 
   template <class Shape, class Byte>
   __attribute__((noinline)) void score(const Byte* keys, int r) {
-    constexpr int M = Shape::rows, N = Shape::key_panels, deep = keys_dot::deep;
+    constexpr int M = chunks<Shape::rows>, N = Shape::key_panels, R = keys_dot::rows, step = R * keys_dot::deep;
     const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(p_.depth);
     for (int n = 0; n < 4; n += N) {
       tile_sums<keys_dot, M, N> acc;
 #pragma GCC unroll 16
       for (int m = 0; m < M; ++m)
 #pragma GCC unroll 16
-        for (int i = 0; i < N; ++i) keys_dot::begin(acc.row[m][i].at, rows_[r + m].start);
-      multiply<keys_dot, deep>(q_ + static_cast<ptrdiff_t>(r) * p_.depth, M * deep, keys + n * panel, panel, p_.depth, acc);
+        for (int i = 0; i < N; ++i)
+          keys_dot::begin(acc.row[m][i].at, [&](int row) { return m * R + row < Shape::rows ? rows_[r + m * R + row].start : 0; });
+      multiply<keys_dot, step>(q_ + static_cast<ptrdiff_t>(r) * p_.depth, M * step, keys + n * panel, panel, p_.depth, acc);
 #pragma GCC unroll 16
-      for (int m = 0; m < M; ++m)
+      for (int m = 0; m < Shape::rows; ++m)
 #pragma GCC unroll 16
         for (int i = 0; i < N; ++i) {
           reg x[regs];
-          keys_dot::fold(acc.row[m][i].at, x);
+          keys_dot::fold(acc.row[m / R][i].at, m % R, x);
 #pragma GCC unroll 16
           for (int j = 0; j < regs; ++j) Isa::store(s_ + (r + m) * score_step + (n + i) * 16 + j * lanes, x[j]);
         }
@@ -263,8 +269,8 @@ class fixed_tile {
         for (to = from + 1; to < end && !(risen_[to] & mine);) ++to;
         const ptrdiff_t at = static_cast<ptrdiff_t>(from - b) * fixed_block * p_.width;
         for (int m = 0; m < Shape::rows; m += Shape::value_rows) {
-          if (job_.panels->widened())
-            this->template add_group<Shape>(reinterpret_cast<const wide_byte*>(values) + at, r + m, from, to - from);
+          if (job_.panels->arranged())
+            this->template add_group<Shape>(reinterpret_cast<const arranged*>(values) + at, r + m, from, to - from);
           else
             this->template add_group<Shape>(values + at, r + m, from, to - from);
         }
@@ -296,7 +302,7 @@ class fixed_tile {
 #pragma GCC unroll 16
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 16
-      for (int i = 0; i < N; ++i) values_dot::begin(acc.row[m][i].at, 0);
+      for (int i = 0; i < N; ++i) values_dot::begin(acc.row[m][i].at, [](int) { return 0; });
     const p_element* a = p_rows_ + r * p_step + b * fixed_block;
     values += c * fixed_block;
     for (int k = 0; k < blocks; ++k, a += fixed_block, values += fixed_block * static_cast<ptrdiff_t>(p_.width))
@@ -315,7 +321,7 @@ class fixed_tile {
 #pragma GCC unroll 16
       for (int i = 0; i < N; ++i) {
         reg x[regs];
-        values_dot::fold(acc.row[m][i].at, x);
+        values_dot::fold(acc.row[m][i].at, 0, x);
 #pragma GCC unroll 16
         for (int j = 0; j < regs; ++j) {
           int32_t* to = o + static_cast<ptrdiff_t>(m) * p_.width + i * 16 + j * lanes;
@@ -344,7 +350,7 @@ void attend_fixed_tile(const fixed_job& job) {
 }
 template <class Isa>
 constexpr fixed_kernel fixed_kernel_of(int32_t isa, int32_t rows) {
-  return {isa, rows, Isa::widens, fixed_tile<Isa>::scratch, attend_fixed_tile<Isa>};
+  return {isa, rows, fixed_tile<Isa>::scratch, attend_fixed_tile<Isa>, Isa::arrange, sizeof(typename Isa::arranged)};
 }
 
 } // namespace fovea

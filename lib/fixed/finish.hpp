@@ -13,12 +13,12 @@ struct output_factor {
 };
 
 // What zero_v adds to the sums of a row, in the units of its accumulators.
-inline int64_t zero_sum(const fixed_plan& p, uint32_t sum) {
+static inline int64_t zero_sum(const fixed_plan& p, uint32_t sum) {
   const int64_t half = p.spill ? int64_t{1} << (p.spill - 1) : 0;
   return (static_cast<int64_t>(p.zero_v) * sum + half) >> p.spill;
 }
 
-inline output_factor factor_of(const fixed_plan& p, const fovea_fixed_scale& scale, uint32_t sum) {
+static inline output_factor factor_of(const fixed_plan& p, const fovea_fixed_scale& scale, uint32_t sum) {
   const int zeros = leading_zeros(sum);
   const uint32_t inverse = 0xffffffffu / ((sum << zeros) >> 15);
   output_factor f{};
@@ -30,11 +30,11 @@ inline output_factor factor_of(const fixed_plan& p, const fovea_fixed_scale& sca
   return f;
 }
 
-constexpr int32_t left_shift(int32_t x, int by) { return static_cast<int32_t>(static_cast<uint32_t>(x) << by); }
+static constexpr int32_t left_shift(int32_t x, int by) { return static_cast<int32_t>(static_cast<uint32_t>(x) << by); }
 
 // Plain numbers in a plain loop: compilers make registers of it.
 template <class T>
-inline void write_integers(const int32_t* __restrict acc, output_factor f, int count, int32_t zero, T* __restrict out) {
+static inline void write_integers(const int32_t* __restrict acc, output_factor f, int count, int32_t zero, T* __restrict out) {
   constexpr int32_t low = sizeof(T) == 1 ? -128 : -32768, high = sizeof(T) == 1 ? 127 : 32767;
   const int32_t half = (1 << (f.shift - 1)) - f.zero;
   for (int c = 0; c < count; ++c) {
@@ -44,25 +44,25 @@ inline void write_integers(const int32_t* __restrict acc, output_factor f, int c
 }
 
 // float(acc) * (scale / float(sum)): two roundings, the same everywhere.
-inline void write_floats(const int32_t* acc, uint32_t sum, const fovea_fixed_scale& scale, const fixed_plan& p, uint32_t* out) {
+static inline void write_floats(const int32_t* acc, uint32_t sum, const fovea_fixed_scale& scale, const fixed_plan& p, uint32_t* out) {
   const uint32_t by = divide_floats(scale.f32_scale, float_of(sum));
   const int64_t zero = p.zero_v ? zero_sum(p, sum) : 0;
   for (int c = 0; c < p.v_dim; ++c) out[c] = multiply_floats(float_of(acc[c] - zero), by);
 }
 
 template <class T>
-inline void fill(T* out, int count, T value) {
+static inline void fill(T* out, int count, T value) {
   for (int c = 0; c < count; ++c) out[c] = value;
 }
 
 // A row that saw nothing is zero.
-inline void write_nothing(const fixed_plan& p, unsigned char* out) {
+static inline void write_nothing(const fixed_plan& p, unsigned char* out) {
   if (p.out_type == FOVEA_FIXED_F32) return fill(reinterpret_cast<uint32_t*>(out), p.v_dim, uint32_t{0});
   if (p.out_type == FOVEA_FIXED_S16) return fill(reinterpret_cast<int16_t*>(out), p.v_dim, static_cast<int16_t>(p.zero_out));
   fill(reinterpret_cast<int8_t*>(out), p.v_dim, static_cast<int8_t>(p.zero_out));
 }
 
-inline void finish_row(const fixed_plan& p, const fixed_row& r, const int32_t* acc, uint32_t sum) {
+static inline void finish_row(const fixed_plan& p, const fixed_row& r, const int32_t* acc, uint32_t sum) {
   if (sum == 0) return write_nothing(p, r.out);
   if (p.out_type == FOVEA_FIXED_F32) return write_floats(acc, sum, *r.scale, p, reinterpret_cast<uint32_t*>(r.out));
   const output_factor f = factor_of(p, *r.scale, sum);

@@ -4,13 +4,26 @@
 
 namespace fovea {
 
+struct fixed_job;
+
+struct fixed_kernel {
+  int32_t isa;
+  int32_t rows; // of a tile
+  size_t (*scratch)(const fixed_plan& p, int32_t rows); // bytes that a tile of so many rows needs, 64-byte aligned
+  void (*attend)(const fixed_job&);
+  // When K and V of a kv head are packed once, a kernel may want them in an order or a width of its own: `count` bytes, which stand
+  // at the end of count * arranged_bytes, become elements of arranged_bytes in all of it. Null: it takes them as they are.
+  void (*arrange)(int8_t* room, ptrdiff_t count);
+  int32_t arranged_bytes;
+};
+
 // K and V of one kv head as panels: the caller's own, or packed into scratch, all of them once or one block at a time.
 class fixed_panels {
  public:
   fixed_panels(const fixed_plan& p, int8_t* room, bool whole);
   void turn_to(int32_t kv_head);
   bool one_at_a_time() const { return !p_.panels && !whole_; }
-  bool widened() const { return element_ == 2; } // elements are int16_t
+  bool arranged() const { return whole_ && p_.kernel->arrange; } // as the kernel wants them
   const int8_t* keys(int64_t block);   // of 64 keys, counted from absolute key 0
   const int8_t* values(int64_t block); // with one_at_a_time: valid until the next block
 
@@ -33,14 +46,6 @@ struct fixed_job {
   fixed_panels* panels;
   unsigned char* scratch;
   int32_t kv_head, row, rows;
-};
-
-struct fixed_kernel {
-  int32_t isa;
-  int32_t rows; // of a tile
-  bool widens;  // when K and V of a kv head are packed once, it wants them in 16 bits
-  size_t (*scratch)(const fixed_plan& p, int32_t rows); // bytes that a tile of so many rows needs, 64-byte aligned
-  void (*attend)(const fixed_job&);
 };
 
 const fixed_kernel* find_fixed_kernel(int32_t isa, bool wide); // null: this machine or this build has it not

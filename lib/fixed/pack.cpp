@@ -48,19 +48,8 @@ void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t
   }
 }
 
-// Bytes in the second half of a block's room become 16 bits in all of it: front to back, the writer never passes the reader.
-void widen(int8_t* room, ptrdiff_t count) {
-  const int8_t* bytes = room + count;
-  int16_t* to = reinterpret_cast<int16_t*>(room);
-  for (ptrdiff_t i = 0; i < count; i += 16) {
-    int8_t x[16];
-    std::memcpy(x, bytes + i, sizeof x);
-    for (int c = 0; c < 16; ++c) to[i + c] = x[c];
-  }
-}
-
 fixed_panels::fixed_panels(const fixed_plan& p, int8_t* room, bool whole)
-    : p_(p), room_(room), whole_(whole), element_(whole && p.kernel->widens ? 2 : 1) {}
+    : p_(p), room_(room), whole_(whole), element_(arranged() ? p.kernel->arranged_bytes : 1) {}
 
 void fixed_panels::turn_to(int32_t kv_head) {
   if (kv_head != kv_head_) packed_ = first_block();
@@ -83,11 +72,10 @@ void fixed_panels::pack(int64_t block) {
   const int32_t at = static_cast<int32_t>(from - block * fixed_block), count = static_cast<int32_t>(end - from);
   const ptrdiff_t row = static_cast<ptrdiff_t>(from - p_.see.first_key);
   const ptrdiff_t keys = fixed_block * static_cast<ptrdiff_t>(p_.depth), values = fixed_block * static_cast<ptrdiff_t>(p_.width);
-  int8_t *k = key_room(block), *v = value_room(block);
-  if (element_ == 2) k += keys, v += values;
+  int8_t *k = key_room(block) + keys * (element_ - 1), *v = value_room(block) + values * (element_ - 1);
   pack_fixed_keys(k, at, reinterpret_cast<const int8_t*>(p_.k.row(kv_head_, row)), p_.k.token, count, p_.dim);
   pack_fixed_values(v, at, reinterpret_cast<const int8_t*>(p_.v.row(kv_head_, row)), p_.v.token, count, p_.v_dim);
-  if (element_ == 2) widen(k - keys, keys), widen(v - values, values);
+  if (arranged()) p_.kernel->arrange(key_room(block), keys), p_.kernel->arrange(value_room(block), values);
 }
 
 const int8_t* fixed_panels::keys(int64_t block) {

@@ -1,4 +1,4 @@
-// What a kernel knows of a row, and how options turn its scores into octaves.
+// What a kernel knows of a row, and how options turn its scores into octaves. Functions are static: each ISA has copies of its own.
 #pragma once
 #include "fixed/kernel.hpp"
 
@@ -15,7 +15,7 @@ struct fixed_row {
   bool by_key;            // its scores become octaves one key at a time
 };
 
-inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t row) {
+static inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t row) {
   fixed_row r{};
   r.query = row / p.group;
   r.q_head = kv_head * p.group + row % p.group;
@@ -35,7 +35,7 @@ inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t row) {
 }
 
 // A sink is a key without a value that comes before all others; returns its weight.
-inline uint32_t begin_with_sink(const fixed_plan& p, fixed_row& r) {
+static inline uint32_t begin_with_sink(const fixed_plan& p, fixed_row& r) {
   if (!p.sinks) return 0;
   const int32_t t = static_cast<int32_t>(clamp(p.sinks[r.q_head], 1 - fixed_octave_limit, fixed_octave_limit - 1));
   r.reference = reference_of(t);
@@ -49,7 +49,7 @@ struct seen_of_block {
   bool all() const { return (from == 0 || (first == 0 && head == from)) && to == fixed_block; }
   bool has(int key) const { return (first <= key && key < head) || (from <= key && key < to); }
 };
-inline seen_of_block seen_in(const fixed_plan& p, const fixed_row& r, int64_t block) {
+static inline seen_of_block seen_in(const fixed_plan& p, const fixed_row& r, int64_t block) {
   const int64_t at = block * fixed_block;
   const auto within = [&](int64_t key) { return static_cast<int>(clamp(key - at, 0, fixed_block)); };
   const int first = within(p.see.first_key);
@@ -64,7 +64,7 @@ struct key_options {
   int64_t distance; // of the first key from the query's position
 };
 
-inline key_options options_of(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t key) {
+static inline key_options options_of(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t key) {
   const ptrdiff_t n = static_cast<ptrdiff_t>(key - p.see.first_key);
   const auto of_kv = [&](const table_of<int32_t>& x) { return x.data ? x.data + kv_head * x.head + n : nullptr; };
   key_options o{of_kv(p.multipliers), of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key};
@@ -74,12 +74,12 @@ inline key_options options_of(const fixed_plan& p, const fixed_row& r, int32_t k
   return o;
 }
 
-constexpr int32_t limit_octaves(int64_t t) {
+static constexpr int32_t limit_octaves(int64_t t) {
   return static_cast<int32_t>(clamp(t, 1 - fixed_octave_limit, fixed_octave_limit - 1));
 }
 
 // Octaves of key i, whose score is s; absent when a mask hides it.
-inline int32_t octaves_with(const key_options& o, const fixed_plan& p, const fixed_row& r, int i, int32_t s) {
+static inline int32_t octaves_with(const key_options& o, const fixed_plan& p, const fixed_row& r, int i, int32_t s) {
   if (o.mask && !o.mask[i]) return fixed_absent;
   if (o.bias && o.bias[i] == INT32_MIN) return fixed_absent;
   if (o.sums) s -= p.zero_q * o.sums[i];
@@ -90,16 +90,10 @@ inline int32_t octaves_with(const key_options& o, const fixed_plan& p, const fix
 }
 
 // Scores of a block become octaves in place, all options applied.
-inline void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block, const seen_of_block& seen, int32_t* s) {
-  const int64_t at = block * fixed_block;
-  const key_options o = options_of(p, r, kv_head, at + seen.first);
-  for (int j = 0; j < fixed_block; ++j) {
-    s[j] = seen.has(j) ? octaves_with(o, p, r, j - seen.first, s[j]) : fixed_absent;
-  }
-}
+void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block, const seen_of_block& seen, int32_t* s);
 
 // The weights of values quantised one by one, from the first key of the block on; null: none. Only seen keys may be looked up.
-inline const int16_t* value_weights_of(const fixed_plan& p, int32_t kv_head, int64_t block) {
+static inline const int16_t* value_weights_of(const fixed_plan& p, int32_t kv_head, int64_t block) {
   if (!p.value_weights.data) return nullptr;
   return p.value_weights.data + kv_head * p.value_weights.head + static_cast<ptrdiff_t>(block * fixed_block - p.see.first_key);
 }

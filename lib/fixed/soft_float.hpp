@@ -10,7 +10,7 @@ namespace fovea {
 constexpr uint32_t float_sign = 0x80000000u, float_infinity = 0x7f800000u;
 
 // The float sign * mantissa * 2^exponent; the mantissa has its leading bit at 31, and its lowest bit is set when something was cut off.
-constexpr uint32_t round_to_float(uint32_t sign, uint32_t mantissa, int32_t exponent) {
+static constexpr uint32_t round_to_float(uint32_t sign, uint32_t mantissa, int32_t exponent) {
   uint32_t bits = mantissa >> 8;
   const uint32_t rest = mantissa & 255;
   bits += rest > 128 || (rest == 128 && (bits & 1));
@@ -20,7 +20,7 @@ constexpr uint32_t round_to_float(uint32_t sign, uint32_t mantissa, int32_t expo
   return sign | ((static_cast<uint32_t>(biased - 1) << 23) + bits); // the leading bit adds one to the exponent
 }
 
-constexpr uint32_t float_of(int64_t x) {
+static constexpr uint32_t float_of(int64_t x) {
   if (x == 0) return 0;
   const uint32_t sign = x < 0 ? float_sign : 0;
   uint64_t size = x < 0 ? uint64_t{0} - static_cast<uint64_t>(x) : static_cast<uint64_t>(x);
@@ -31,10 +31,10 @@ constexpr uint32_t float_of(int64_t x) {
   return round_to_float(sign, static_cast<uint32_t>(size) << zeros | cut, exponent - zeros);
 }
 
-constexpr uint32_t mantissa_of(uint32_t x) { return (x & 0x7fffffu) | 0x800000u; }
-constexpr int32_t exponent_of(uint32_t x) { return static_cast<int32_t>(x >> 23 & 255) - 150; }
+static constexpr uint32_t mantissa_of(uint32_t x) { return (x & 0x7fffffu) | 0x800000u; }
+static constexpr int32_t exponent_of(uint32_t x) { return static_cast<int32_t>(x >> 23 & 255) - 150; }
 
-constexpr uint32_t multiply_floats(uint32_t a, uint32_t b) {
+static constexpr uint32_t multiply_floats(uint32_t a, uint32_t b) {
   const uint32_t sign = (a ^ b) & float_sign;
   if (!(a & ~float_sign) || !(b & ~float_sign)) return sign;
   const uint64_t product = (static_cast<uint64_t>(mantissa_of(a)) << 8) * (mantissa_of(b) << 8); // leading bit at 62 or 63
@@ -45,7 +45,7 @@ constexpr uint32_t multiply_floats(uint32_t a, uint32_t b) {
 }
 
 // One bit of the quotient at a time: it is needed once a row.
-constexpr uint32_t divide_floats(uint32_t a, uint32_t b) {
+static constexpr uint32_t divide_floats(uint32_t a, uint32_t b) {
   const uint32_t sign = (a ^ b) & float_sign;
   if (!(a & ~float_sign)) return sign;
   uint32_t rest = mantissa_of(a), by = mantissa_of(b), quotient = 0;

@@ -7,7 +7,8 @@ namespace fovea {
 namespace {
 
 struct avxvnni : avx2_registers {
-  static constexpr bool widens = false;
+  using arranged = int8_t;
+  static constexpr decltype(fixed_kernel::arrange) arrange = nullptr;
   using keys_dot = avxvnni_keys;
   using values_dot = avxvnni_values;
   using shapes = fixed_shapes<fixed_shape<6, 1, 3, 1>, fixed_shape<4, 1, 2, 1>, fixed_shape<2, 2, 2, 1>, fixed_shape<1, 2, 1, 1>>;

@@ -40,7 +40,7 @@ class tile_of_queries {
   const tile_job& job_;
   const plan& p_;
   const workspace& w_;
-  visit z_{};
+  visit z_;                                // set by begin_span and visit_block
   int group_rows_ = 0;                     // rows, rounded up to whole groups
   int64_t head_ = 0, from_ = 0, last_ = 0; // keys that some row sees: first_key .. head-1 and from .. last-1
   int64_t final_ = 0;                      // the last of them
@@ -52,19 +52,20 @@ class tile_of_queries {
 
   void find_rows() {
     by_groups<Isa>(job_.rows, [&](auto, int, int end) { group_rows_ = end; });
-    int64_t query = job_.row / p_.group;
+    const row_place first = place_of(job_, 0);
+    int64_t query = first.query;
     int head = static_cast<int>(job_.row % p_.group);
+    const float* q = p_.q.data + first.head * p_.q.head + first.query * p_.q.token;
+    float* out = p_.out.data + first.head * p_.out.head + first.query * p_.out.token;
     const seen last = seen_by(p_.see, (job_.row + job_.rows - 1) / p_.group);
     seen s = seen_by(p_.see, query);
     const bool alike = s == last; // runs only grow, so all rows between see the same
-    for (int r = 0; r < job_.rows; ++r) {
-      const ptrdiff_t h = job_.kv_head * static_cast<ptrdiff_t>(p_.group) + head, i = static_cast<ptrdiff_t>(query);
-      w_.q_rows[r] = p_.q.data + h * p_.q.head + i * p_.q.token;
-      w_.out_rows[r] = p_.out.data + h * p_.out.head + i * p_.out.token;
-      w_.heads[r] = static_cast<int32_t>(h), w_.queries[r] = static_cast<int32_t>(query);
+    for (int r = 0; r < job_.rows; ++r, q += p_.q.head, out += p_.out.head) {
+      w_.q_rows[r] = q, w_.out_rows[r] = out;
       w_.head[r] = s.head, w_.from[r] = s.from, w_.to[r] = s.to;
       if (++head < p_.group) continue;
-      head = 0, ++query;
+      head = 0, ++query; // the next row is the first head of the next query
+      q += p_.q.token - p_.group * p_.q.head, out += p_.out.token - p_.group * p_.out.head;
       if (!alike) s = seen_by(p_.see, query);
     }
   }
@@ -96,7 +97,7 @@ class tile_of_queries {
       attend_span(span, false);
       join_span<Isa>(w_, job_.rows, width);
     }
-    write_results<Isa>(p_, w_, job_.rows);
+    write_results<Isa>(job_);
   }
 
   // Does any row see one of the keys at .. at + count - 1?
@@ -125,7 +126,7 @@ class tile_of_queries {
     z_.q = w_.q, z_.q_lead = w_.q_lead, z_.s = w_.s, z_.o = w_.o, z_.sum = w_.sum;
     z_.top = w_.top, z_.rescale = w_.rescale, z_.inverse = w_.inverse, z_.out = w_.out_rows;
     z_.v_stride = p_.v.token;
-    z_.p = &p_, z_.w = &w_;
+    z_.job = &job_;
     z_.masked = p_.modify.mask.bias || p_.modify.mask.shown;
     for (int run = 0; run < 2; ++run) {
       z_.from[run] = w_.runs + 2 * run * w_.rows;
@@ -146,7 +147,7 @@ class tile_of_queries {
     z_.v = p_.v.data + job_.kv_head * p_.v.head + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token;
     for (int run = z_.first_run; run < 2; ++run) score_run(block, run);
     softmax_steps[p_.modify.step](z_);
-    if (z_.direct && z_.done > z_.was_done) end_rows<Isa>(p_, w_, z_.top, z_.was_done, z_.done < z_.rows ? z_.done : z_.rows);
+    if (z_.direct && z_.done > z_.was_done) end_rows<Isa>(job_, z_.top, z_.was_done, z_.done < z_.rows ? z_.done : z_.rows);
     if (z_.v_dim < 16)
       value_rows_short<Isa>(z_);
     else
@@ -220,14 +221,15 @@ class tile_of_queries {
       w_.inverse[r] = 0;
       for (int c = 0; c < p_.v_dim; ++c) w_.out_rows[r][c] = 0;
     }
-    end_rows<Isa>(p_, w_, w_.top, 0, job_.rows);
+    end_rows<Isa>(job_, w_.top, 0, job_.rows);
   }
 
   // The second pass over rows whose weights or scores are asked for. Their scores are computed again: the first pass did not keep them.
   __attribute__((noinline)) void tell_weights(const float* top) {
     const fovea_weights& wanted = p_.modify.weights;
     for (int r = 0; r < job_.rows; ++r) {
-      const int64_t head = int64_t{w_.heads[r]} - wanted.first_head, query = int64_t{w_.queries[r]} - wanted.first_query;
+      const row_place place = place_of(job_, r);
+      const int64_t head = int64_t{place.head} - wanted.first_head, query = int64_t{place.query} - wanted.first_query;
       if (head < 0 || head >= wanted.heads || query < 0 || query >= wanted.queries) continue;
       const ptrdiff_t keys = static_cast<ptrdiff_t>(p_.keys_end - p_.see.first_key);
       float* out = wanted.data + static_cast<ptrdiff_t>(head * wanted.queries + query) * keys;

@@ -49,9 +49,11 @@ inline ending<Isa> end_of(const one_register<Isa>& total, const one_register<Isa
 
 // Rows from .. to-1 of a tile end: w.inverse holds their totals and gets their factors.
 template <class Isa>
-__attribute__((noinline)) void end_rows(const plan& p, const workspace& w, const float* top, int from, int to) {
+__attribute__((noinline)) void end_rows(const tile_job& job, const float* top, int from, int to) {
   constexpr int lanes = Isa::lanes;
   using rows = one_register<Isa>;
+  const plan& p = *job.p;
+  const workspace& w = *job.w;
   const modifiers& m = p.modify;
   for (int at = from & -lanes; at < to; at += lanes) {
     const auto total = rows::load(w.inverse + at);
@@ -61,11 +63,14 @@ __attribute__((noinline)) void end_rows(const plan& p, const workspace& w, const
       continue;
     }
     float sink[lanes], lse[lanes];
-    for (int i = 0; i < lanes; ++i) sink[i] = m.sinks && i >= a && i < b ? m.sinks[w.heads[at + i]] : -__builtin_inff();
+    for (int i = 0; i < lanes; ++i) sink[i] = m.sinks && i >= a && i < b ? m.sinks[place_of(job, at + i).head] : -__builtin_inff();
     const auto end = end_of<Isa>(total, rows::load(top + at), rows::load(sink));
     inside(a, b, end.factor, total).store(w.inverse + at);
     end.lse.store(lse);
-    for (int i = a; i < b && m.lse; ++i) m.lse[w.heads[at + i] * static_cast<ptrdiff_t>(p.rows / p.group) + w.queries[at + i]] = lse[i];
+    for (int i = a; i < b && m.lse; ++i) {
+      const row_place place = place_of(job, at + i);
+      m.lse[place.head * static_cast<ptrdiff_t>(p.rows / p.group) + place.query] = lse[i];
+    }
   }
 }
 

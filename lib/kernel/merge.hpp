@@ -52,9 +52,12 @@ __attribute__((noinline)) void join_span(const workspace& w, int rows, int width
 
 // After the last span: what all spans together gave leaves.
 template <class Isa>
-__attribute__((noinline)) void write_results(const plan& p, const workspace& w, int rows) {
+__attribute__((noinline)) void write_results(const tile_job& job) {
+  const plan& p = *job.p;
+  const workspace& w = *job.w;
+  const int rows = job.rows;
   for (int r = 0; r < rows; ++r) w.inverse[r] = sum_tree(f32x16<Isa>::load(w.total_sum + r * 16));
-  end_rows<Isa>(p, w, w.total_top, 0, rows);
+  end_rows<Isa>(job, w.total_top, 0, rows);
   const int width = up16(p.v_dim);
   for (int r = 0; r < rows; ++r) {
     const float* o = w.total_o + static_cast<ptrdiff_t>(r) * width;

@@ -70,10 +70,11 @@ FOVEA_INLINE void write_out(const uint8_t* mask, float* out) {
 }
 
 FOVEA_INLINE row_bias bias_of(const visit& z, int row) {
-  const modifiers& m = z.p->modify;
-  const ptrdiff_t head = z.w->heads[row], query = z.w->queries[row];
-  const ptrdiff_t start = head * m.mask.head + query * m.mask.query + static_cast<ptrdiff_t>(z.block - z.p->see.first_key);
-  return {m.alibi ? -m.alibi[head] * log2_e : 0, static_cast<float>(z.p->see.position + query - z.block),
+  const plan& p = *z.job->p;
+  const modifiers& m = p.modify;
+  const row_place at = place_of(*z.job, row);
+  const ptrdiff_t start = at.head * m.mask.head + at.query * m.mask.query + static_cast<ptrdiff_t>(z.block - p.see.first_key);
+  return {m.alibi ? -m.alibi[at.head] * log2_e : 0, static_cast<float>(p.see.position + at.query - z.block),
           m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr};
 }
 
@@ -109,7 +110,7 @@ FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s
 template <class Step, class Isa>
 FOVEA_INLINE f32x16<Isa> modified(const visit& z, const row_bias& row, int j, int a, int b, f32x16<Isa> s) {
   if constexpr (Step::capped) {
-    const auto cap = Isa::spread(z.p->modify.cap), factor = Isa::spread(z.p->modify.cap_factor);
+    const auto cap = Isa::spread(z.job->p->modify.cap), factor = Isa::spread(z.job->p->modify.cap_factor);
     s = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return soft_capped<Isa>(s.r[i], cap, factor); });
   }
   if constexpr (Step::biased) {

@@ -62,7 +62,8 @@ inline void pack_panel(const float* rows, ptrdiff_t stride, int64_t first, int64
   };
   using packing = typename Isa::packing;
   for (int l = 0; l < 16; l += packing::lanes) {
-    for (int ahead = 0; ahead < packing::lanes; ++ahead) prefetch(row(l + packing::lanes + ahead), dim);
+    for (int64_t ahead = first + l + packing::lanes; ahead < first + l + 2 * packing::lanes && ahead < end; ++ahead)
+      prefetch(row(static_cast<int>(ahead - first)), dim);
     pack_lanes<packing>([&](int i) { return row(l + i); }, dim, unscaled{}, panel + l, 16);
   }
 }

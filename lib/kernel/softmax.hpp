@@ -42,6 +42,11 @@ float peak_of(const visit& z, int row) {
 // Is magic - top exact? Not for a NaN either.
 FOVEA_INLINE bool exact(float top) { return top < exact_limit && top > -exact_limit; }
 
+template <class Isa>
+FOVEA_INLINE bool all_exact(const one_register<Isa>& top) {
+  return !Isa::any_nan(Isa::inside(top.r[0], 1 - exact_limit, exact_limit, Isa::spread(0), Isa::spread(__builtin_nanf(""))));
+}
+
 // Scores so large that it is not are first moved to top, with one rounding, and weighed from 0.
 template <class Isa>
 __attribute__((noinline)) void move_to_top(const visit& z, int row, float reference) {
@@ -68,8 +73,9 @@ FOVEA_INLINE void raise_tops(const visit& z, Peak peak_of_row) {
     const auto old = rows::load(z.top + from), top = max(nearest(rows::load(peak)), old);
     top.store(z.top + from);
     if (!z.start) exp2_below(old - top).store(z.rescale + from);
-    for (int r = from; r < to; ++r)
-      if (!exact(z.top[r])) move_to_top<Isa>(z, r, z.top[r]);
+    if (!all_exact<Isa>(top))
+      for (int r = from; r < to; ++r)
+        if (!exact(z.top[r])) move_to_top<Isa>(z, r, z.top[r]);
   }
 }
 

@@ -21,10 +21,9 @@ struct visit {
   bool direct;              // results go out from the last block; else they stay in o
   int was_done, done;       // rows that needed no block from here on, and those that need none after this one
   float* const* out;        // [rows]
-  const plan* p;            // for modifiers, with the rows' heads and queries
-  const workspace* w;
-  int64_t block;       // absolute key that the block begins with
-  const float* next_q; // rows that the next tile will want, for prefetching
+  const tile_job* job;      // for modifiers
+  int64_t block;            // absolute key that the block begins with
+  const float* next_q;      // rows that the next tile will want, for prefetching
   ptrdiff_t q_stride;
   int next_rows;
 

@@ -1,0 +1,19 @@
+// Integer attention with Arm dot products: 32 registers; 4 rows x 16 keys take sixteen, and so do 2 rows x 16 values in two bytes.
+#include "dot/dotprod.hpp"
+#include "fixed/attend.hpp"
+#include "isa/fixed_table.hpp"
+
+namespace fovea {
+namespace {
+
+struct dotprod : dotprod_weights {
+  using arranged = int8_t;
+  static constexpr decltype(fixed_kernel::arrange) arrange = nullptr;
+  using keys_dot = dotprod_keys;
+  using values_dot = dotprod_values;
+  using shapes = fixed_shapes<fixed_shape<4, 1, 2, 1>, fixed_shape<2, 2, 2, 1>, fixed_shape<1, 4, 1, 2>>;
+};
+
+} // namespace
+const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod>(FOVEA_FIXED_DOTPROD, fixed_unit_rows);
+} // namespace fovea
