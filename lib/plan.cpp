@@ -1,30 +1,12 @@
 // Validation: a call either becomes a plan of plain numbers, or a status that names the argument to blame.
 #include "plan.hpp"
 
-#include <cstring>
-
+#include "check.hpp"
 #include "kernel.hpp"
 #include "kernel/exp2.hpp"
 
 namespace fovea {
 namespace {
-
-uint32_t bits_of(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-// By bits, so that a core without FPU links no float code for it.
-bool is_finite(float x) { return (bits_of(x) & 0x7f800000u) != 0x7f800000u; }
-bool is_zero(float x) { return (bits_of(x) & 0x7fffffffu) == 0; }
-
-bool misaligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % alignof(float) != 0; }
-
-bool all_zero(const int32_t* words, size_t count) {
-  for (size_t i = 0; i < count; ++i)
-    if (words[i] != 0) return false;
-  return true;
-}
 
 int32_t check_dims(const fovea_attention& a, plan& p) {
   if (a.q_heads < 1 || a.q_heads > greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
@@ -164,16 +146,6 @@ int32_t check_heads(const float* numbers, int32_t heads, int32_t argument, byte_
   return FOVEA_OK;
 }
 
-int32_t check_softcap(const fovea_attention& a, modifiers& m) {
-  m.cap = m.cap_factor = 0;
-  if (!is_finite(a.softcap)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SOFTCAP);
-  if (is_zero(a.softcap)) return FOVEA_OK;
-  m.cap = a.softcap * log2_e;
-  m.cap_factor = -2 / a.softcap;
-  const bool usable = !(bits_of(a.softcap) >> 31) && is_finite(m.cap) && is_finite(m.cap_factor);
-  return usable ? 0 : refusal(FOVEA_RANGE, FOVEA_ARG_SOFTCAP);
-}
-
 int32_t check_mask(const fovea_attention& a, plan& p) {
   const fovea_mask& mask = a.mask;
   mask_of& m = p.modify.mask;
@@ -230,7 +202,7 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
   modifiers& m = p.modify;
   m.alibi = a.alibi;
   m.sinks = a.sinks;
-  if (const int32_t s = check_softcap(a, m)) return s;
+  if (const int32_t s = check_softcap(a.softcap, m)) return s;
   if (const int32_t s = check_heads(a.alibi, a.q_heads, FOVEA_ARG_ALIBI, p.bytes.in[footprint::alibi], is_finite)) return s;
   const auto logit = [](float x) { return is_finite(x) || bits_of(x) == 0xff800000u; };
   if (const int32_t s = check_heads(a.sinks, a.q_heads, FOVEA_ARG_SINKS, p.bytes.in[footprint::sinks], logit)) return s;
@@ -276,6 +248,16 @@ bool partials_bytes(const plan& p, size_t& bytes) {
   if (__builtin_mul_overflow(static_cast<uint64_t>(p.rows), static_cast<uint64_t>(p.kv_heads), &slots)) return false;
   if (__builtin_mul_overflow(slots, static_cast<size_t>(p.spans), &slots)) return false;
   return !__builtin_mul_overflow(slots, static_cast<size_t>(slot_floats(p.v_dim)) * sizeof(float), &bytes) && bytes <= PTRDIFF_MAX;
+}
+
+int32_t check_softcap(float softcap, modifiers& m) {
+  m.cap = m.cap_factor = 0;
+  if (!is_finite(softcap)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SOFTCAP);
+  if (is_zero(softcap)) return FOVEA_OK;
+  m.cap = softcap * log2_e;
+  m.cap_factor = -2 / softcap;
+  const bool usable = !(bits_of(softcap) >> 31) && is_finite(m.cap) && is_finite(m.cap_factor);
+  return usable ? 0 : refusal(FOVEA_RANGE, FOVEA_ARG_SOFTCAP);
 }
 
 int32_t make_plan(const fovea_attention* call, plan& p) {
