@@ -49,6 +49,7 @@ class test_case {
   bool has_tensor(const std::string& name) const { return entries_.count("tensor." + name) == 1; }
 
   std::vector<float> floats(const std::string& name) const { return read_numbers<float>(directory_ / file_of(name)); }
+  std::vector<uint8_t> bytes(const std::string& name) const { return read_numbers<uint8_t>(directory_ / file_of(name)); }
   std::vector<int64_t> counts(const std::string& name) const { return read_numbers<int64_t>(directory_ / file_of(name)); }
   // The exact answer beside an output; empty when there is none.
   std::vector<double> exact(const std::string& name) const {
@@ -56,14 +57,24 @@ class test_case {
     return read_numbers<double>(directory_ / file.replace(file.rfind(".bin"), 4, ".ref64.bin"));
   }
 
- private:
-  // "in f32 1,4,21,32 Q.bin": the last word.
-  std::string file_of(const std::string& name) const {
-    std::istringstream words(text("tensor." + name));
-    std::string direction, type, dims, file;
-    words >> direction >> type >> dims >> file;
-    return file;
+  std::vector<int32_t> dims(const std::string& name) const {
+    std::istringstream words(tensor_of(name).dims);
+    std::vector<int32_t> all;
+    for (std::string dim; std::getline(words, dim, ',');) all.push_back(static_cast<int32_t>(std::strtol(dim.c_str(), nullptr, 10)));
+    return all;
   }
+
+ private:
+  struct tensor { // "in f32 1,4,21,32 Q.bin"
+    std::string direction, type, dims, file;
+  };
+  tensor tensor_of(const std::string& name) const {
+    std::istringstream words(text("tensor." + name));
+    tensor t;
+    words >> t.direction >> t.type >> t.dims >> t.file;
+    return t;
+  }
+  std::string file_of(const std::string& name) const { return tensor_of(name).file; }
 
   std::filesystem::path directory_;
   std::map<std::string, std::string> entries_;

@@ -1,4 +1,4 @@
-// Memory with an inaccessible page right before or right behind it: a read of one byte too many ends the program.
+// Memory beside which no page may be touched: a read of one byte too many ends the program.
 #pragma once
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -6,31 +6,72 @@
 
 #include <cstddef>
 
+// Pages that nobody may touch until they are opened.
+class closed_pages {
+ public:
+  explicit closed_pages(size_t bytes) : size_(bytes) {
+    void* memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED) begin_ = static_cast<char*>(memory);
+  }
+  ~closed_pages() {
+    if (begin_ != nullptr) munmap(begin_, size_);
+  }
+  closed_pages(const closed_pages&) = delete;
+  closed_pages& operator=(const closed_pages&) = delete;
+
+  static size_t page() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+  static size_t whole(size_t bytes) { return (bytes + page() - 1) / page() * page(); }
+
+  // The opened bytes, or null.
+  char* open(size_t from, size_t bytes) const {
+    const bool opened = begin_ != nullptr && (bytes == 0 || mprotect(begin_ + from, bytes, PROT_READ | PROT_WRITE) == 0);
+    return opened ? begin_ + from : nullptr;
+  }
+
+ private:
+  char* begin_ = nullptr;
+  size_t size_;
+};
+
+// `bytes` that touch a closed page on one side.
 class fence {
  public:
   enum side { behind, before };
 
-  // `count` floats that touch an inaccessible page on this side.
-  fence(size_t count, side where) {
-    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t bytes = count * sizeof(float), room = (bytes + page - 1) / page * page;
-    size_ = room + 2 * page;
-    memory_ = static_cast<char*>(mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (memory_ == MAP_FAILED) memory_ = nullptr;
-    if (memory_ == nullptr || mprotect(memory_ + page, room, PROT_READ | PROT_WRITE) != 0) return;
-    data_ = reinterpret_cast<float*>(where == before ? memory_ + page : memory_ + page + room - bytes);
+  fence(size_t bytes, side where) : pages_(closed_pages::whole(bytes) + 2 * closed_pages::page()) {
+    const size_t room = closed_pages::whole(bytes);
+    char* opened = pages_.open(closed_pages::page(), room);
+    data_ = opened == nullptr || where == before ? opened : opened + room - bytes;
   }
-  ~fence() {
-    if (memory_ != nullptr) munmap(memory_, size_);
+  template <class T>
+  T* data() const {
+    return reinterpret_cast<T*>(data_);
   }
-  fence(const fence&) = delete;
-  fence& operator=(const fence&) = delete;
-
-  float* data() const { return data_; }
 
  private:
-  char* memory_ = nullptr;
-  size_t size_ = 0;
-  float* data_ = nullptr;
+  closed_pages pages_;
+  char* data_;
+};
+
+// An array of `closed` + `open` bytes whose first part is closed, as far as pages are small enough.
+class hole {
+ public:
+  hole(size_t closed, size_t open) : pages_(closed_pages::whole(closed + open)), closed_(closed) {
+    const size_t from = closed / closed_pages::page() * closed_pages::page();
+    open_ = pages_.open(from, closed_pages::whole(closed + open) - from) + (closed - from);
+  }
+  template <class T>
+  T* data() const {
+    return reinterpret_cast<T*>(open_ - closed_);
+  }
+  template <class T>
+  T* behind() const {
+    return reinterpret_cast<T*>(open_);
+  }
+
+ private:
+  closed_pages pages_;
+  size_t closed_;
+  char* open_;
 };
 #endif

@@ -13,6 +13,27 @@ int32_t draw_length(data::lottery& lot) {
   return lot.one_in(2) ? lot.between(1, 70) : usual[lot.between(0, 12)];
 }
 
+void draw_weights(shape& s, data::lottery& lot) {
+  s.weights(lot.between(0, 3));
+  fovea_weights& w = s.options.weights;
+  w.first_head = lot.between(0, s.options.q_heads - 1);
+  if (s.options.queries > 0) w.first_query = lot.between(0, s.options.queries - 1);
+  if (lot.one_in(2)) w.heads = lot.between(0, s.options.q_heads - w.first_head);
+  if (lot.one_in(2)) w.queries = lot.between(0, s.options.queries - w.first_query);
+}
+
+void draw_modifiers(shape& s, data::lottery& lot) {
+  const float caps[] = {0.01f, 0.5f, 5, 30, 1e4f, 1e30f};
+  const float sizes[] = {1e-3f, 0.3f, 4, 1e5f};
+  if (lot.one_in(2)) s.softcap(caps[lot.between(0, 5)]);
+  if (lot.one_in(2)) s.alibi(sizes[lot.between(0, 3)]);
+  if (lot.one_in(2)) s.sinks(sizes[lot.between(0, 3)]);
+  if (lot.one_in(2)) s.mask(lot.one_in(2) ? mask_kind::shown : mask_kind::bias, lot.one_in(2), lot.one_in(2));
+  if (lot.one_in(4)) s.mask_keys(lot.between(0, s.options.keys + 5));
+  if (lot.one_in(2)) s.lse();
+  if (lot.one_in(3)) draw_weights(s, lot);
+}
+
 shape draw_shape(data::lottery& lot) {
   const int32_t groups[] = {1, 1, 2, 3, 4, 7, 13};
   const float sizes[] = {1, 1, 1, 30, 1e4f, 4e6f, 1e9f};
@@ -28,12 +49,13 @@ shape draw_shape(data::lottery& lot) {
   if (lot.one_in(3)) s.prefix(s.options.first_key + lot.between(0, 40));
   if (lot.one_in(3)) s.keep_first(s.options.first_key + lot.between(0, 40));
   if (lot.one_in(4)) s.scale(data::noise(5, static_cast<uint32_t>(lot.between(0, 9999))));
+  if (lot.one_in(2)) draw_modifiers(s, lot);
   return s;
 }
 
 std::vector<float> solve_in_parts(problem& p, fovea_attention a, int32_t parts, bool split_rows, data::lottery& lot) {
   a.part = {0, parts};
-  const size_t partials_size = split_rows ? fovea_partials_size(&a) : 0;
+  const size_t partials_size = split_rows && a.weights.data == nullptr ? fovea_partials_size(&a) : 0;
   data::guarded<unsigned char> partials(partials_size);
   if (partials_size > 0) a.partials = partials.data(), a.partials_size = partials_size;
   p.wipe_results();

@@ -22,6 +22,7 @@ struct run_report {
   std::vector<const char*> skip_reasons; // each once
   std::vector<digest_of_isa> digests;
   double share_of_bound = 0;
+  bool accuracy_wanted = false;
 };
 
 run_report& the_run() {
@@ -122,12 +123,15 @@ void report::share_of_bound(double share) {
   if (share > the_run().share_of_bound) the_run().share_of_bound = share;
 }
 
+bool report::accuracy_wanted() { return the_run().accuracy_wanted; }
+
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--list-isas") == 0) {
       list_isas();
       return 0;
     }
+    if (std::strcmp(argv[i], "--accuracy") == 0) the_run().accuracy_wanted = true;
     if (std::strncmp(argv[i], "--isa=", 6) == 0 && !choose_isa(argv[i] + 6)) {
       std::fprintf(stderr, "This machine does not run the ISA \"%s\": choose one that --list-isas prints.\n", argv[i] + 6);
       return 2;

@@ -6,6 +6,7 @@
 
 #include "data.hpp"
 #include "fovea/fovea.h"
+#include "modifiers.hpp"
 
 enum class storage { heads_first, tokens_first, packed_qkv, padded_rows };
 
@@ -15,6 +16,7 @@ struct shape {
   fovea_attention options = {};
   storage stored = storage::heads_first;
   float score_size = 1; // scores reach about this, with the default scale
+  modifier_wish wish = {};
 
   explicit shape(const char* reason) : why(reason) { heads(1).dims(8).lengths(1, 16); }
   shape& heads(int32_t q, int32_t kv = 0) { return options.q_heads = q, options.kv_heads = kv, *this; }
@@ -30,6 +32,16 @@ struct shape {
   shape& keep_first(int32_t keys) { return options.keep_first = keys, *this; }
   shape& first_key(int32_t j) { return options.first_key = j, *this; }
   shape& scale(float x) { return options.flags |= FOVEA_SCALE, options.scale = x, *this; }
+  shape& softcap(float cap) { return options.softcap = cap, *this; }
+  shape& alibi(float slopes = 0.3f) { return wish.slopes = slopes, *this; }
+  shape& sinks(float logits = 2) { return wish.sinks = logits, *this; }
+  shape& mask(mask_kind kind, bool by_head = true, bool by_query = true) {
+    wish.mask = kind, wish.mask_by_head = by_head, wish.mask_by_query = by_query;
+    return *this;
+  }
+  shape& mask_keys(int32_t keys) { return options.mask.keys = keys, *this; }
+  shape& lse() { return wish.lse = true, *this; }
+  shape& weights(int32_t stage) { return wish.weights = true, options.weights.stage = stage, *this; }
   shape& scores(float size) { return score_size = size, *this; }
   shape& in(storage s) { return stored = s, *this; }
 
@@ -41,7 +53,7 @@ struct shape {
 // Memory for one problem: exact sizes, NaN wherever no element lives.
 class problem {
  public:
-  explicit problem(const shape& s, uint32_t seed = 1) : stored_(s.stored), call_(s.options) {
+  explicit problem(const shape& s, uint32_t seed = 1) : modifiers(s.options, s.wish, seed), stored_(s.stored), call_(s.options) {
     place(s);
     data::fill(q, 7 * seed + 1, s.score_size);
     data::fill(k, 7 * seed + 2, 1);
@@ -58,19 +70,21 @@ class problem {
     view(v, a.v);
     a.out.data = out.data;
     if (stored_ != storage::heads_first) a.out.head_stride = out.head_stride, a.out.token_stride = out.token_stride;
+    modifiers.enter(a);
     return a;
   }
 
-  // The results in the order [head][query][dim], whatever the strides.
+  // The results in the order [head][query][dim], whatever the strides; then the log-sum-exp and the weights that were asked for.
   std::vector<float> results() const {
     std::vector<float> all;
     all.reserve(static_cast<size_t>(out.heads) * static_cast<size_t>(out.tokens) * static_cast<size_t>(out.dim));
     for (int32_t h = 0; h < out.heads; ++h)
       for (int32_t i = 0; i < out.tokens; ++i) all.insert(all.end(), out.row(h, i), out.row(h, i) + out.dim);
+    modifiers.append_to(all);
     return all;
   }
 
-  void wipe_results() { out_memory.wipe(); }
+  void wipe_results() { out_memory.wipe(), modifiers.wipe(); }
 
   // Nothing beside the elements of the output was written: neither before, nor behind, nor between its rows.
   bool only_results_written() const {
@@ -79,9 +93,10 @@ class problem {
     for (int32_t h = 0; h < out.heads; ++h)
       for (int32_t i = 0; i < out.tokens; ++i)
         std::memset(out.row(h, i) + shift, data::untouched, static_cast<size_t>(out.dim) * sizeof(float));
-    return rest.nothing_written();
+    return rest.nothing_written() && modifiers.guards_hold();
   }
 
+  modifier_memory modifiers;
   data::tensor q, k, v, out;
   data::guarded<float> q_memory{0}, k_memory{0}, v_memory{0}, out_memory{0};
 

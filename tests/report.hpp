@@ -13,4 +13,7 @@ void digest(int32_t isa, uint64_t value);
 // The largest share of the error bound that any result has used so far.
 void share_of_bound(double share);
 
+// Did --accuracy ask for a line of accuracy for each conformance case?
+bool accuracy_wanted();
+
 } // namespace report

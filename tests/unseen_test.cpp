@@ -27,19 +27,55 @@ std::vector<shape> hiding_shapes() {
       shape("a block between kept keys and a window").dims(3, 5).lengths(3, 600).causal().window(20, 0).keep_first(3),
       shape("rows that begin later").dims(3).lengths(5, 40).causal().first_key(243).window(7, 0),
       shape("everything").dims(3).lengths(3, 20).causal().position(-40),
+      shape("under a bool mask of each row").heads(4, 2).dims(20, 35).lengths(19, 40).mask(mask_kind::shown).lse(),
+      shape("under an additive mask of each row").heads(6, 2).dims(5, 12).lengths(14, 40).mask(mask_kind::bias).sinks().lse(),
+      shape("under one mask for all heads").heads(4, 2).dims(20).lengths(50, 50).causal().mask(mask_kind::shown, false).softcap(3),
+      shape("under one row of mask for all").heads(2, 1).dims(20).lengths(5, 300).mask(mask_kind::bias, false, false).alibi(),
+      shape("one decoded row under a mask").heads(6, 2).dims(20, 70).lengths(1, 270).mask(mask_kind::shown, true, false).lse(),
+      shape("behind the end of a mask").heads(4, 2).dims(9, 20).lengths(9, 60).mask(mask_kind::shown).mask_keys(37).lse(),
+      shape("by mask, window and all else")
+          .heads(2, 1)
+          .dims(5, 20)
+          .lengths(14, 530)
+          .causal()
+          .window(260, 0)
+          .keep_first(3)
+          .mask(mask_kind::bias)
+          .softcap(5)
+          .alibi()
+          .sinks()
+          .lse(),
   };
 }
 
 bool sees(const fovea_attention& a, int32_t i, int32_t row) { return reference::sees(a, i, int64_t{a.first_key} + row); }
 
-bool anybody_sees(const fovea_attention& a, int32_t row) {
-  for (int32_t i = 0; i < a.queries; ++i)
-    if (sees(a, i, row)) return true;
+// Does a row of this kv head see it?
+bool anybody_attends(const fovea_attention& a, int32_t kv_head, int32_t row) {
+  const int32_t group = a.q_heads / reference::kv_heads(a);
+  for (int32_t h = kv_head * group; h < (kv_head + 1) * group; ++h)
+    for (int32_t i = 0; i < a.queries; ++i)
+      if (reference::attends(a, h, i, row)) return true;
   return false;
 }
 
 void fill_key(const problem& p, int32_t row, float value) {
   for (int32_t g = 0; g < p.k.heads; ++g) data::fill_row(p.k, g, row, value), data::fill_row(p.v, g, row, value);
+}
+
+// Everything that is hidden from all rows: keys, values, and the mask where numbers hide a key already.
+void fill_hidden(problem& p, const fovea_attention& a, float value) {
+  for (int32_t row = 0; row < a.keys; ++row)
+    for (int32_t g = 0; g < p.k.heads; ++g)
+      if (!anybody_attends(a, g, row)) data::fill_row(p.k, g, row, value), data::fill_row(p.v, g, row, value);
+}
+// In place: a mask row of its own for every row of the call.
+void fill_hidden_bias(problem& p, const fovea_attention& a, float value) {
+  const bool own_rows = a.mask.is_bias != 0 && a.mask.head_stride != 0 && a.mask.query_stride != 0;
+  for (int32_t h = 0; h < a.q_heads && own_rows; ++h)
+    for (int32_t i = 0; i < a.queries; ++i)
+      for (int32_t j = 0; j < a.keys; ++j)
+        if (!sees(a, i, j)) p.modifiers.bias[p.modifiers.place(h, i, j)] = value;
 }
 
 bool same_row(const problem& p, int32_t h, int32_t i, const std::vector<float>& all) {
@@ -53,12 +89,23 @@ bool all_nan(const problem& p, int32_t h, int32_t i) {
   return true;
 }
 
+// The log-sum-exp, if there is one, stands behind the results.
+bool wrong_lse(const problem& p, int32_t h, int32_t i, const std::vector<float>& all, bool spoilt) {
+  const auto row = static_cast<size_t>(h * p.out.tokens + i), first = static_cast<size_t>(p.out.heads * p.out.tokens * p.out.dim);
+  if (p.modifiers.lse.size() == 0) return false;
+  const float lse = p.modifiers.lse[row];
+  return spoilt ? !std::isnan(lse) : std::memcmp(&lse, &all[first + row], sizeof lse) != 0;
+}
+
 // Rows for which `spoilt` is true are NaN, all others have their clean bits.
 template <class Spoilt>
 void check_rows(const problem& p, const std::vector<float>& clean, const Spoilt& spoilt) {
   int wrong = 0;
   for (int32_t h = 0; h < p.out.heads; ++h)
-    for (int32_t i = 0; i < p.out.tokens; ++i) wrong += spoilt(h, i) ? !all_nan(p, h, i) : !same_row(p, h, i, clean);
+    for (int32_t i = 0; i < p.out.tokens; ++i) {
+      wrong += spoilt(h, i) ? !all_nan(p, h, i) : !same_row(p, h, i, clean);
+      wrong += wrong_lse(p, h, i, clean, spoilt(h, i));
+    }
   CHECK(wrong == 0);
 }
 
@@ -81,8 +128,8 @@ TEST_CASE("keys_that_nobody_sees_may_hold_anything") {
       const fovea_attention a = p.call(isa);
       const std::vector<float> clean = solve(p, a);
       for (float value : {no_number, too_large, -too_large, 3e38f}) {
-        for (int32_t row = 0; row < a.keys; ++row)
-          if (!anybody_sees(a, row)) fill_key(p, row, value);
+        fill_hidden(p, a, value);
+        fill_hidden_bias(p, a, value);
         CHECK(data::same_bits(solve(p, a), clean));
         CHECK(data::same_bits(solve(p, a, fovea_scratch_least(&a)), clean));
       }
@@ -103,9 +150,74 @@ TEST_CASE("a_bad_key_reaches_only_the_rows_that_see_it") {
         fill_key(p, row, no_number);
         for (size_t scratch : {fovea_scratch_least(&a), fovea_scratch_best(&a)}) {
           solve(p, p.call(isa), scratch);
-          check_rows(p, clean, [&](int32_t, int32_t i) { return sees(a, i, row); });
+          check_rows(p, clean, [&](int32_t h, int32_t i) { return reference::attends(a, h, i, row); });
         }
       }
+    });
+  }
+}
+
+TEST_CASE("a_bad_value_behind_a_mask_reaches_only_the_rows_that_see_it") {
+  // Values only: the weight of a hidden key is 0, and 0 times them would be NaN. Rows of one tile hide different keys.
+  const shape table[] = {
+      shape("a deep tile").heads(2, 1).dims(9, 40).lengths(70, 70).mask(mask_kind::shown),
+      shape("a causal tile").heads(2, 2).dims(9, 17).lengths(33, 290).causal().mask(mask_kind::bias),
+      shape("values of 7").heads(4, 2).dims(9, 7).lengths(13, 40).mask(mask_kind::shown).keep_first(3).window(20, 9),
+      shape("a decoded group").heads(7, 1).dims(20, 130).lengths(1, 270).mask(mask_kind::bias),
+  };
+  for (const shape& s : table) {
+    INFO(doctest::String(s.why));
+    isas::for_each([&](int32_t isa) {
+      problem good(s);
+      const fovea_attention a = good.call(isa);
+      const std::vector<float> clean = solve(good, a);
+      for (float value : {no_number, too_large, -too_large}) {
+        problem p(s);
+        for (int32_t row : {3, 17, 39}) data::fill_row(p.v, 0, row, value);
+        const auto group = a.q_heads / reference::kv_heads(a);
+        const std::vector<float> got = solve(p, p.call(isa));
+        int wrong = 0;
+        for (int32_t h = 0; h < a.q_heads; ++h)
+          for (int32_t i = 0; i < a.queries; ++i) {
+            bool spoilt = false;
+            for (int32_t row : {3, 17, 39}) spoilt |= h < group && reference::attends(a, h, i, row);
+            for (int32_t c = 0; c < p.out.dim && spoilt; ++c) wrong += std::isfinite(p.out.at(h, i, c));
+            wrong += !spoilt && !same_row(p, h, i, clean);
+          }
+        CHECK(wrong == 0);
+      }
+    });
+  }
+}
+
+TEST_CASE("a_nan_in_a_bias_spoils_the_row_that_sees_it") {
+  const shape s = shape("grouped").heads(4, 2).dims(9, 20).lengths(14, 40).causal().mask(mask_kind::bias).alibi().lse();
+  isas::for_each([&](int32_t isa) {
+    problem good(s), p(s);
+    const std::vector<float> clean = solve(good, good.call(isa));
+    p.modifiers.bias[p.modifiers.place(2, 5, 11)] = no_number; // seen
+    p.modifiers.bias[p.modifiers.place(1, 5, 39)] = no_number; // behind the diagonal
+    solve(p, p.call(isa));
+    check_rows(p, clean, [](int32_t h, int32_t i) { return h == 2 && i == 5; });
+  });
+}
+
+TEST_CASE("a_seen_nan_passes_every_modifier") {
+  const shape table[] = {
+      shape("softcap").dims(5, 17).lengths(6, 300).softcap(2).lse(),
+      shape("ALiBi").dims(5, 17).lengths(6, 300).alibi().lse(),
+      shape("sinks").dims(5, 17).lengths(6, 300).sinks().lse(),
+      shape("a bool mask").dims(5, 17).lengths(6, 300).mask(mask_kind::shown).lse(),
+      shape("all").dims(5, 17).lengths(6, 300).softcap(2).alibi().sinks().mask(mask_kind::bias).lse(),
+  };
+  for (const shape& s : table) {
+    INFO(doctest::String(s.why));
+    isas::for_each([&](int32_t isa) {
+      problem good(s), p(s);
+      const std::vector<float> clean = solve(good, good.call(isa));
+      p.k.at(0, 270, 4) = no_number;
+      solve(p, p.call(isa));
+      check_rows(p, clean, [&](int32_t h, int32_t i) { return reference::attends(p.call(), h, i, 270); });
     });
   }
 }

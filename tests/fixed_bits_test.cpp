@@ -1,0 +1,120 @@
+// Integer attention gives the bits of its written specification: on every ISA, from rows and panels, in any scratch, in any parts.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "fixed_problem.hpp"
+
+namespace {
+
+std::vector<fixed_problem> cases() {
+  using f = filling;
+  const auto c = [](const char* why) { return fixed_problem(why); };
+  std::vector<fixed_problem> all = {
+      c("one key").heads(2, 1).dims(16).lengths(3, 1),
+      c("one element a row").dims(1).lengths(2, 5),
+      c("odd dims").heads(2).dims(37, 19).lengths(3, 70),
+      c("64 keys, a whole block").heads(4, 2).dims(64).lengths(5, 64),
+      c("65 keys").heads(2, 2).dims(64).lengths(4, 65).data(f::uniform),
+      c("causal prefill").heads(2, 1).dims(32).lengths(70, 70).causal(),
+      c("a chunk of a causal prefill").heads(4, 2).dims(20, 36).lengths(13, 133).causal(),
+      c("512 keys").heads(4, 1).dims(64).lengths(1, 512),
+      c("513 keys").heads(1).dims(64).lengths(2, 513).max_keys(1024),
+      c("1,100 keys with room for 131,072").heads(1).dims(16).lengths(2, 1100).max_keys(131072),
+      c("every byte -128").heads(1).dims(64).lengths(3, 130).data(f::lowest),
+      c("every byte an extreme").heads(1).dims(130).lengths(2, 130).data(f::extremes).steepness(0.01),
+      c("the reference rises in each block").heads(1).dims(64).lengths(7, 400).data(f::rising).steepness(0.2),
+      c("one key above all others").heads(1).dims(64).lengths(5, 300).data(f::one_key),
+      c("steep scores").heads(2).dims(64).lengths(3, 300).steepness(3),
+      c("flat scores").heads(2).dims(64).lengths(3, 200).steepness(1e-4),
+      c("very flat scores, a multiplier below 2^30").heads(2).dims(64).lengths(3, 100).steepness(2e-6),
+      c("window to both sides").heads(2, 1).dims(16).lengths(9, 300).position(200).window(70, 30),
+      c("kept keys and a window").heads(1).dims(16).lengths(9, 300).causal().window(20, 0).keep_first(5),
+      c("a prefix").heads(1).dims(16).lengths(9, 150).causal().position(3).prefix(140),
+      c("rows that see nothing").heads(1).dims(16).lengths(9, 20).causal().position(-4),
+      c("no key at all").heads(1).dims(16).lengths(3, 0),
+      c("rows that begin inside a block").heads(1).dims(16).lengths(5, 90).causal().first_key(37),
+      c("panels that begin at key 128").heads(2, 1).dims(32).lengths(5, 90).causal().first_key(128),
+      c("zero points").heads(2, 1).dims(33).lengths(5, 90).zeros(17, -9, 5, -3).steepness(0.3),
+      c("zero points far away").heads(2, 1).dims(64).lengths(5, 512).zeros(-128, 127, -128, 127).data(f::uniform).steepness(0.05),
+      c("a zero point of v and spilled sums").heads(1).dims(16).lengths(2, 700).zeros(0, 0, 100, 0).max_keys(4096),
+      c("a bool mask").heads(2, 1).dims(32).lengths(6, 140).masked(),
+      c("a bias in octaves").heads(2, 1).dims(32).lengths(6, 140).biased(),
+      c("ALiBi, causal").heads(4, 2).dims(32).lengths(6, 140).alibi().causal(),
+      c("sinks").heads(4, 2).dims(32).lengths(6, 140).sinks().causal(),
+      c("sinks alone").heads(2).dims(32).lengths(2, 0).sinks(),
+      c("a scale per head").heads(4, 2).dims(32).lengths(6, 140).scale_per_head(),
+      c("a scale per key").heads(4, 2).dims(32).lengths(6, 140).scale_per_key().causal(),
+      c("everything at once").heads(4, 2).dims(40, 24).lengths(9, 200).zeros(3, 4, 0, 6).masked().biased().alibi().sinks().scale_per_head().causal().window(150, 0).keep_first(2).steepness(0.3),
+      c("61 rows").heads(1).dims(80, 48).lengths(61, 190).causal(),
+  };
+#if !FOVEA_SMALL
+  for (int32_t dim = 1; dim <= 130; dim += dim < 66 ? 4 : 17)
+    all.push_back(c("every dim").heads(2, 1).dims(dim, 131 - dim).lengths(4, 67).data(dim % 3 ? f::uniform : f::extremes).steepness(0.05));
+  for (int32_t rows : {1, 2, 3, 4, 6, 7, 8, 11, 12, 13, 48, 49})
+    all.push_back(c("every number of rows").heads(rows, 1).dims(48).lengths(1, 333).data(rows % 2 ? f::noise : f::uniform));
+#endif
+  return all;
+}
+
+std::vector<int32_t> fixed_isas() {
+  std::vector<int32_t> all;
+  for (int32_t isa = FOVEA_FIXED_SCALAR; isa < FOVEA_FIXED_ISA_END; ++isa)
+    if (fovea_fixed_has_isa(isa)) all.push_back(isa);
+  return all;
+}
+
+void attend(fovea_fixed_attention a, size_t scratch) {
+  std::vector<unsigned char> room(scratch + 1, 0x5a);
+  CHECK(fovea_fixed_attend(&a, room.data() + 1, scratch) == FOVEA_OK);
+}
+
+int32_t v_dim(const fovea_fixed_attention& a) { return a.v_dim ? a.v_dim : a.dim; }
+
+void check_ways(fixed_problem& x, int32_t isa, const std::vector<unsigned char>& expected) {
+  fovea_fixed_attention a = x.call();
+  a.isa = isa;
+  const auto run = [&](const char* way, auto go) {
+    x.out.assign(x.out.size(), 0x55);
+    go();
+    INFO(std::string(way));
+    CHECK(x.out == expected);
+  };
+  run("rows, best scratch", [&] { attend(a, fovea_fixed_scratch_best(&a)); });
+  run("rows, least scratch", [&] { attend(a, fovea_fixed_scratch(&a)); });
+  CHECK(fovea_fixed_scratch(&a) <= FOVEA_FIXED_SCRATCH_ROWS(a.dim, v_dim(a)));
+  run("rows, some scratch", [&] { attend(a, (fovea_fixed_scratch(&a) + fovea_fixed_scratch_best(&a)) / 2); });
+  if (a.first_key % 64 == 0) {
+    fovea_fixed_attention b = x.packed();
+    b.isa = isa;
+    run("panels", [&] { attend(b, fovea_fixed_scratch_best(&b)); });
+    run("panels, least scratch", [&] { attend(b, fovea_fixed_scratch(&b)); });
+    CHECK(fovea_fixed_scratch(&b) <= FOVEA_FIXED_SCRATCH(a.dim, v_dim(a)));
+  }
+  run("three parts", [&] {
+    for (int32_t part : {2, 0, 1}) {
+      a.part = {part, 3};
+      attend(a, fovea_fixed_scratch_best(&a));
+    }
+  });
+}
+
+} // namespace
+
+TEST_CASE("int8: every ISA gives the bits of the specification") {
+  uint64_t digest = 0xCBF29CE484222325u;
+  for (int32_t type : {FOVEA_FIXED_S8, FOVEA_FIXED_S16, FOVEA_FIXED_F32})
+    for (fixed_problem& x : cases()) {
+      INFO(std::string(x.why()));
+      CAPTURE(type);
+      const fovea_fixed_attention& a = x.make(type, static_cast<uint32_t>(type + 7));
+      REQUIRE(fovea_fixed_check(&a) == FOVEA_OK);
+      const std::vector<unsigned char> expected = x.expected();
+      for (unsigned char byte : expected) digest = (digest ^ byte) * 0x100000001B3u;
+      for (int32_t isa : fixed_isas()) {
+        INFO(std::string(fovea_fixed_isa_name(isa)));
+        check_ways(x, isa, expected);
+      }
+    }
+  MESSAGE("digest of int8 attention: " << digest);
+}
