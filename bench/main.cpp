@@ -8,11 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "against.hpp"
 #include "fovea/fovea.h"
 #include "machine.hpp"
 #include "measure.hpp"
 #include "options.hpp"
 #include "report.hpp"
+#include "roofline.hpp"
+#include "rows.hpp"
 
 namespace {
 
@@ -62,17 +65,22 @@ std::string faults(const std::vector<result>& of_one_work) {
   return text;
 }
 
-void print_machine(const options& o, progress& p) {
+struct machine_limits {
+  std::vector<level> levels = memory_levels();
+  std::vector<limits> of_isas = {};
+};
+
+machine_limits measure_machine(const options& o, progress& p) {
   const int32_t version = fovea_version();
   print(p, "fovea " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100) +
                " on " + machine_name() + ", one thread, bench built with " + compiler_name() + "\n\n");
-  const std::vector<level> levels = memory_levels();
-  std::vector<limits> machine;
+  machine_limits machine;
   for (int32_t isa : o.isas) {
     p.step(std::string("limits of ") + fovea_isa_name(isa));
-    machine.push_back(limits_of(isa, levels, o.quick));
+    machine.of_isas.push_back(limits_of(isa, machine.levels, o.quick));
   }
-  print(p, limits_table(levels, machine) + "\n" + table_head());
+  print(p, limits_table(machine.levels, machine.of_isas) + "\n");
+  return machine;
 }
 
 std::vector<result> measure_work(const work& w, const options& o, progress& p) {
@@ -90,8 +98,35 @@ std::vector<result> measure_work(const work& w, const options& o, progress& p) {
   return results;
 }
 
-int save(const options& o, const std::vector<result>& results) {
-  for (const auto& [path, text] : {std::pair{o.json, as_json(results)}, std::pair{o.csv, as_csv(results)}}) {
+// Row operations on every ISA; what is wrong with their bits.
+std::string measure_rows(const std::vector<row_work>& works, const options& o, progress& p) {
+  std::string found;
+  if (!works.empty()) print(p, "\n" + row_table_head());
+  for (const row_work& w : works) {
+    uint64_t first = 0;
+    for (int32_t isa : o.isas) {
+      p.step(w.name() + ", " + fovea_isa_name(isa));
+      const row_result r = measure(w, isa, pace_of(o));
+      print(p, table_row(r));
+      if (r.status != FOVEA_OK || isa == FOVEA_SSE41) continue;
+      if (first != 0 && r.digest != first) found += "note: " + w.name() + " has other bits on " + fovea_isa_name(isa) + "\n";
+      first = r.digest;
+    }
+  }
+  print(p, found);
+  return found;
+}
+
+std::string pictures(const machine_limits& machine, const std::vector<result>& results, const std::vector<saved_result>& before,
+                     const std::string& path) {
+  std::vector<drawing> all;
+  if (!results.empty()) all.push_back(roofline(machine.levels, machine.of_isas, results));
+  if (!before.empty()) all.push_back(against_bars(results, before, path));
+  return svg_page("fovea on " + machine_name(), all);
+}
+
+int save(const options& o, const std::vector<result>& results, const std::string& picture) {
+  for (const auto& [path, text] : {std::pair{o.json, as_json(results)}, std::pair{o.csv, as_csv(results)}, std::pair{o.svg, picture}}) {
     if (path.empty() || write_file(path, text)) continue;
     std::fprintf(stderr, "fovea_bench: %s could not be written; free some room and run again\n", path.c_str());
     return 2;
@@ -100,9 +135,12 @@ int save(const options& o, const std::vector<result>& results) {
 }
 
 int run(const options& o) {
+  const std::vector<saved_result> before = o.against.empty() ? std::vector<saved_result>{} : read_saved(o.against);
   const std::vector<work> works = works_with(o.filter);
-  progress p(o.isas.size() + works.size() * (1 + o.isas.size() * o.scratch.size()));
-  print_machine(o, p);
+  const std::vector<row_work> row_works = row_works_with(o.filter);
+  progress p(o.isas.size() * (1 + row_works.size()) + works.size() * (1 + o.isas.size() * o.scratch.size()));
+  const machine_limits machine = measure_machine(o, p);
+  if (!works.empty()) print(p, table_head());
   std::vector<result> results;
   std::string found;
   for (const work& w : works) {
@@ -112,10 +150,12 @@ int run(const options& o) {
     found += fault;
     results.insert(results.end(), of_work.begin(), of_work.end());
   }
+  found += measure_rows(row_works, o, p);
   print(p, "\nshare: of the limit, both as medians. quiet: the 10th percentile of the time instead. bench/README.md says more.\n");
   if (found.empty() && results.size() > works.size())
     print(p, "All results are finite, and those of one work have the same bits on every ISA with fma.\n");
-  const int saved = save(o, results);
+  if (!before.empty()) print(p, against_table(results, before, o.against));
+  const int saved = save(o, results, pictures(machine, results, before, o.against));
   return saved != 0 ? saved : found.empty() ? 0 : 1;
 }
 
@@ -124,6 +164,7 @@ int start(int argc, char** argv) {
   if (o.help) return std::fputs(help_text().c_str(), stdout) < 0;
   if (!o.list) return run(o);
   for (const work& w : works_with(o.filter)) std::puts(w.name().c_str());
+  for (const row_work& w : row_works_with(o.filter)) std::puts(w.name().c_str());
   return 0;
 }
 
@@ -134,6 +175,9 @@ int main(int argc, char** argv) {
     return start(argc, argv);
   } catch (const usage_error& error) {
     std::fprintf(stderr, "fovea_bench: %s\n", error.what());
+    return 2;
+  } catch (const saved_error& error) {
+    std::fprintf(stderr, "fovea_bench: --against: %s\n", error.what());
     return 2;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "fovea_bench: not enough memory for the next work; choose smaller ones with --filter\n");

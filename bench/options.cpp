@@ -10,6 +10,7 @@
 
 #include "fovea/fovea.h"
 #include "peak.hpp"
+#include "rows.hpp"
 #include "works.hpp"
 
 namespace bench {
@@ -83,6 +84,10 @@ constexpr flag flags[] = {
     {"--json", "FILE", "also write the results as a JSON array",
      [](options& o, const std::string& path) { o.json = writable("--json", path); }},
     {"--csv", "FILE", "also write the results as CSV", [](options& o, const std::string& path) { o.csv = writable("--csv", path); }},
+    {"--svg", "FILE", "also draw the roofline of this core, and where the works stand under it",
+     [](options& o, const std::string& path) { o.svg = writable("--svg", path); }},
+    {"--against", "FILE", "compare with a run that --json saved, as text and in the picture",
+     [](options& o, const std::string& path) { o.against = path; }},
     {"--list", nullptr, "print the names of the works", [](options& o, const std::string&) { o.list = true; }},
     {"--help", nullptr, "print this text", [](options& o, const std::string&) { o.help = true; }},
 };
@@ -134,7 +139,8 @@ options parse(int argc, char** argv) {
   o.isas = usable_isas();
   std::deque<std::string> words(argv + (argc > 0), argv + argc);
   while (!words.empty()) take(o, words);
-  if (works_with(o.filter).empty()) throw usage_error("no work has a name with \"" + o.filter + "\" in it; --list shows the names");
+  if (works_with(o.filter).empty() && row_works_with(o.filter).empty())
+    throw usage_error("no work has a name with \"" + o.filter + "\" in it; --list shows the names");
   return o;
 }
 

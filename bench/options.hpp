@@ -11,7 +11,7 @@ enum class scratch_size { least, k64, best }; // the rungs of the memory ladder
 const char* scratch_name(scratch_size size);
 
 struct options {
-  std::string filter, json, csv;
+  std::string filter, json, csv, svg, against;
   std::vector<int32_t> isas; // those to measure, each usable here
   std::vector<scratch_size> scratch = {scratch_size::best};
   int rounds = 0;     // exactly so many samples of each result; 0 = as the pace says

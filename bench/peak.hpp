@@ -11,6 +11,7 @@ struct isa_loops {
   double flops_per_turn;
   float (*multiply_add)(int64_t turns, float a, float b); // a * b is added to many chains, over and over
   uint32_t (*read)(const void* data, size_t bytes);       // reads whole 512 bytes, once, in order
+  void (*copy)(const void* from, void* to, size_t bytes); // the same, and writes them elsewhere
 };
 
 const isa_loops* loops_of(int32_t isa); // isa: FOVEA_AVX2 ...; null when this build has no loops for it

@@ -56,7 +56,23 @@ uint32_t read(const void* data, size_t bytes) {
 }
 
 template <class Isa>
-constexpr isa_loops loops_for = {2.0 * Isa::lanes * Isa::chains * repeats, multiply_add<Isa>, read<Isa>};
+void copy(const void* from, void* to, size_t bytes) {
+  using words = typename Isa::words;
+  constexpr size_t stretch = Isa::loads * sizeof(words);
+  const char* p = static_cast<const char*>(from);
+  char* q = static_cast<char*>(to);
+  for (size_t left = bytes / stretch; left > 0; --left, p += stretch, q += stretch) {
+    words w[Isa::loads];
+#pragma GCC unroll 32
+    for (int i = 0; i < Isa::loads; ++i) __builtin_memcpy(&w[i], p + static_cast<size_t>(i) * sizeof w[i], sizeof w[i]);
+    __asm__ volatile("" ::: "memory"); // or gcc calls memcpy
+#pragma GCC unroll 32
+    for (int i = 0; i < Isa::loads; ++i) __builtin_memcpy(q + static_cast<size_t>(i) * sizeof w[i], &w[i], sizeof w[i]);
+  }
+}
+
+template <class Isa>
+constexpr isa_loops loops_for = {2.0 * Isa::lanes * Isa::chains * repeats, multiply_add<Isa>, read<Isa>, copy<Isa>};
 
 } // namespace
 } // namespace bench

@@ -1,21 +1,13 @@
 // Lays out results; every column has one width, so that rows can be printed as they come.
 #include "report.hpp"
 
-#include <cstdarg>
 #include <cstdio>
 #include <filesystem>
 
+#include "chart.hpp"
+
 namespace bench {
 namespace {
-
-__attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, pattern);
-  std::vsnprintf(text, sizeof text, pattern, arguments);
-  va_end(arguments);
-  return text;
-}
 
 std::string size_text(size_t bytes) {
   if (bytes < 10000) return format("%zu B", bytes);

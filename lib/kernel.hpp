@@ -1,6 +1,7 @@
 // The seam between the library and its kernels: what an ISA offers, and one tile of queries as a job.
 #pragma once
 #include "plan.hpp"
+#include "row_jobs.hpp"
 
 namespace fovea {
 
@@ -55,6 +56,8 @@ struct kernel {
   void (*attend)(const tile_job&);
   void (*merge)(const plan&);
   void (*pack_panel)(const float* rows, ptrdiff_t stride, int dim, float* panel);
+  void (*softmax)(const softmax_job&);
+  void (*matvec)(const matvec_job&);
 };
 
 const kernel* find_kernel(int32_t isa); // null: this machine or this build has it not

@@ -135,14 +135,16 @@ int32_t check_partials(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
-// Numbers per head: aligned, and each of them good.
-template <class Good>
-int32_t check_heads(const float* numbers, int32_t heads, int32_t argument, byte_range& bytes, Good good) {
+// Numbers per head: aligned, finite, also in base 2. `none` may stand for no number.
+int32_t check_heads(const float* numbers, int32_t heads, int32_t argument, byte_range& bytes, uint32_t none) {
   if (!numbers) return FOVEA_OK;
   if (misaligned(numbers)) return refusal(FOVEA_ALIGN, argument);
   if (!range_of(numbers, static_cast<size_t>(heads) * sizeof(float), bytes)) return refusal(FOVEA_OVERFLOW, argument);
-  for (int32_t h = 0; h < heads; ++h)
-    if (!good(numbers[h])) return refusal(FOVEA_NOT_FINITE, argument);
+  for (int32_t h = 0; h < heads; ++h) {
+    if (bits_of(numbers[h]) == none) continue;
+    if (!is_finite(numbers[h])) return refusal(FOVEA_NOT_FINITE, argument);
+    if (!is_finite(numbers[h] * log2_e)) return refusal(FOVEA_RANGE, argument);
+  }
   return FOVEA_OK;
 }
 
@@ -203,9 +205,9 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
   m.alibi = a.alibi;
   m.sinks = a.sinks;
   if (const int32_t s = check_softcap(a.softcap, m)) return s;
-  if (const int32_t s = check_heads(a.alibi, a.q_heads, FOVEA_ARG_ALIBI, p.bytes.in[footprint::alibi], is_finite)) return s;
-  const auto logit = [](float x) { return is_finite(x) || bits_of(x) == 0xff800000u; };
-  if (const int32_t s = check_heads(a.sinks, a.q_heads, FOVEA_ARG_SINKS, p.bytes.in[footprint::sinks], logit)) return s;
+  if (const int32_t s = check_heads(a.alibi, a.q_heads, FOVEA_ARG_ALIBI, p.bytes.in[footprint::alibi], 0)) return s;
+  constexpr uint32_t no_sink = 0xff800000u; // minus infinity
+  if (const int32_t s = check_heads(a.sinks, a.q_heads, FOVEA_ARG_SINKS, p.bytes.in[footprint::sinks], no_sink)) return s;
   if (const int32_t s = check_mask(a, p)) return s;
   if (const int32_t s = check_lse(a, p)) return s;
   if (const int32_t s = check_weights(a, p)) return s;

@@ -74,7 +74,7 @@ typedef struct fovea_out {
   int32_t dtype, zero_point, reserved;
 } fovea_out;
 
-typedef struct fovea_mask { /* bool: uint8_t, nonzero = attend. bias: float, added to the score; -inf masks, any finite value is a score */
+typedef struct fovea_mask { /* bool: uint8_t, nonzero = attend. bias: float, added to the score; only -inf masks; a score is at most 2e38 */
   const void *data;         /* null = no mask */
   ptrdiff_t head_stride, query_stride; /* 0 = the same rows for all heads, the same row for all queries */
   int32_t is_bias, keys;               /* keys 0 = all; from `keys` on everything is masked */

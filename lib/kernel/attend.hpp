@@ -1,8 +1,10 @@
 // A tile of queries goes over all keys it sees: spans, blocks, and in each block the three phases.
 #pragma once
 #include "kernel.hpp"
+#include "kernel/dot.hpp"
 #include "kernel/merge.hpp"
 #include "kernel/pack.hpp"
+#include "kernel/row_softmax.hpp"
 #include "kernel/scores.hpp"
 #include "kernel/softmax.hpp"
 #include "kernel/values.hpp"
@@ -293,7 +295,8 @@ void pack_one_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) 
 
 template <class Isa, class... Shapes>
 constexpr kernel kernel_with(int32_t isa, shape_list<Shapes...>) {
-  return {isa, Isa::lanes, {Shapes::rows...}, Isa::rows, attend_tile<Isa>, merge_partials<Isa>, pack_one_panel<Isa>};
+  return {isa, Isa::lanes, {Shapes::rows...}, Isa::rows, attend_tile<Isa>, merge_partials<Isa>, pack_one_panel<Isa>,
+          softmax_rows<Isa>, matvec_rows<Isa>};
 }
 template <class Isa>
 constexpr kernel kernel_of(int32_t isa) {

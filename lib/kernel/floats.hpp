@@ -76,6 +76,10 @@ template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> max(const floats<Isa, N>& x, const floats<Isa, N>& floor) {
   return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::max(x.r[i], floor.r[i]); });
 }
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> min(const floats<Isa, N>& x, const floats<Isa, N>& ceiling) {
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::min(x.r[i], ceiling.r[i]); });
+}
 
 // Lanes from .. to-1 of a, the others of b.
 template <class Isa, int N>
@@ -102,6 +106,10 @@ FOVEA_INLINE float largest(f32x16<Isa> x) {
 #pragma GCC unroll 16
     for (int i = 0; i < half; ++i) x.r[i] = Isa::max(x.r[i], x.r[i + half]);
   return Isa::largest(x.r[0]);
+}
+template <class Isa>
+FOVEA_INLINE float smallest(const f32x16<Isa>& x) {
+  return 0 - largest(f32x16<Isa>::all(0) - x);
 }
 
 // The first n elements of a row that may end before the sixteenth; nothing behind them is touched.

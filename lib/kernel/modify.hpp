@@ -108,9 +108,9 @@ FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s
 
 // Scores of keys j .. j+15, of which lanes a .. b-1 are meant.
 template <class Step, class Isa>
-FOVEA_INLINE f32x16<Isa> modified(const visit& z, const row_bias& row, int j, int a, int b, f32x16<Isa> s) {
+FOVEA_INLINE f32x16<Isa> modified(const modifiers& m, const row_bias& row, int j, int a, int b, f32x16<Isa> s) {
   if constexpr (Step::capped) {
-    const auto cap = Isa::spread(z.job->p->modify.cap), factor = Isa::spread(z.job->p->modify.cap_factor);
+    const auto cap = Isa::spread(m.cap), factor = Isa::spread(m.cap_factor);
     s = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return soft_capped<Isa>(s.r[i], cap, factor); });
   }
   if constexpr (Step::biased) {

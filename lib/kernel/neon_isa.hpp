@@ -19,6 +19,7 @@ struct neon_isa {
   static FOVEA_INLINE reg sub(reg a, reg b) { return vsubq_f32(a, b); }
   static FOVEA_INLINE reg abs(reg x) { return vabsq_f32(x); }
   static FOVEA_INLINE reg max(reg x, reg floor) { return vmaxq_f32(x, floor); } // a NaN stays
+  static FOVEA_INLINE reg min(reg x, reg ceiling) { return vminq_f32(x, ceiling); }
   static FOVEA_INLINE reg div(reg a, reg b) {
 #if defined(__aarch64__)
     return vdivq_f32(a, b);

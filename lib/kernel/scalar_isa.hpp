@@ -20,6 +20,7 @@ struct scalar_isa {
   static FOVEA_INLINE reg div(reg a, reg b) { return a / b; }
   static FOVEA_INLINE reg abs(reg x) { return __builtin_fabsf(x); }
   static FOVEA_INLINE reg max(reg x, reg floor) { return x < floor ? floor : x; }
+  static FOVEA_INLINE reg min(reg x, reg ceiling) { return x < ceiling ? x : ceiling; }
   static FOVEA_INLINE float largest(reg x) { return x; }
   static FOVEA_INLINE float sum_tree(reg x) { return x; }
   static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) { return lane >= from && lane < to ? a : b; }

@@ -27,12 +27,12 @@ float peak_of(const visit& z, int row) {
     walk(
         z.from[run][row], z.to[run][row],
         [&](int j) FOVEA_LAMBDA_INLINE {
-          const auto score = modified<Step>(z, bias, j, 0, 16, f32x16<Isa>::load(s + j));
+          const auto score = modified<Step>(z.job->p->modify, bias, j, 0, 16, f32x16<Isa>::load(s + j));
           if constexpr (!Step::plain) score.store(s + j);
           peak = max(score, peak);
         },
         [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
-          const auto raw = f32x16<Isa>::load(s + j), score = modified<Step>(z, bias, j, a, b, raw);
+          const auto raw = f32x16<Isa>::load(s + j), score = modified<Step>(z.job->p->modify, bias, j, a, b, raw);
           if constexpr (!Step::plain) inside(a, b, score, raw).store(s + j);
           peak = max(inside(a, b, score, nothing), peak);
         });

@@ -22,6 +22,7 @@ struct xsimd_isa {
   static FOVEA_INLINE reg div(reg a, reg b) { return a / b; }
   static FOVEA_INLINE reg abs(reg x) { return xsimd::abs(x); }
   static FOVEA_INLINE reg max(reg x, reg floor) { return xsimd::max(x, floor); } // x when unordered
+  static FOVEA_INLINE reg min(reg x, reg ceiling) { return xsimd::min(x, ceiling); }
   // Both walk down a register as the fixed tree does: i and i + lanes / 2, and so on to one.
   static FOVEA_INLINE float sum_tree(reg x) {
     if constexpr (lanes > 8) x = x + down<8>(x);

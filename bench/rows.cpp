@@ -1,0 +1,150 @@
+// Samples of an operation alternate with samples of its limit, as those of attention do.
+#include "rows.hpp"
+
+#include <nanobench.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+
+#include "fovea/ops.h"
+#include "peak.hpp"
+
+namespace bench {
+namespace {
+
+using stopwatch = ankerl::nanobench::Clock;
+
+constexpr double least_sample = 150e-6;
+
+constexpr row_work table[] = {
+    {row_work::softmax, 64, 64},     {row_work::softmax, 197, 197},   {row_work::softmax, 512, 512}, {row_work::softmax, 1, 4096},
+    {row_work::softmax, 2048, 2048}, {row_work::softmax, 8192, 4096}, {row_work::matvec, 1, 4096},   {row_work::matvec, 256, 256},
+    {row_work::matvec, 2048, 2048},
+};
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+size_t bytes_of(double elements) { return sizeof(float) * static_cast<size_t>(elements); }
+
+// The memory of one work; logits as a classifier or attention has them, within a few units of 0.
+struct rows_problem {
+  explicit rows_problem(const row_work& w)
+      : what(w), in(bytes_of(w.elements()) + 512), out(bytes_of(w.elements()) + 512), x(bytes_of(w.columns)) {
+    ankerl::nanobench::Rng random(3);
+    for (const page_buffer* buffer : {&in, &x})
+      for (size_t i = 0; i < buffer->size() / sizeof(float); ++i)
+        buffer->floats()[i] = static_cast<float>(static_cast<int32_t>(random() >> 48) - 32768) * (1.0f / 8192);
+  }
+
+  int32_t run(int32_t isa) const {
+    if (what.what == row_work::matvec) return fovea_matvec(in.floats(), 0, x.floats(), what.rows, what.columns, isa, out.floats());
+    fovea_softmax_rows s = {};
+    s.in = in.floats(), s.out = out.floats();
+    s.rows = what.rows, s.columns = what.columns;
+    s.isa = isa;
+    return fovea_softmax(&s);
+  }
+  void move(const isa_loops& loops) const {
+    const size_t bytes = (bytes_of(what.elements()) + 511) / 512 * 512;
+    if (what.what == row_work::matvec)
+      ankerl::nanobench::doNotOptimizeAway(loops.read(in.data(), bytes));
+    else
+      loops.copy(in.data(), out.data(), bytes);
+  }
+  uint64_t digest() const { // FNV-1a over the words
+    const size_t count = static_cast<size_t>(what.what == row_work::matvec ? what.rows : what.elements());
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < count; ++i) {
+      uint32_t bits;
+      std::memcpy(&bits, out.floats() + i, sizeof bits);
+      hash = (hash ^ bits) * 1099511628211u;
+    }
+    return hash;
+  }
+
+  row_work what;
+  page_buffer in, out, x;
+};
+
+template <class Run>
+double seconds_of(int calls, Run run) {
+  const auto start = stopwatch::now();
+  for (int i = 0; i < calls; ++i) run();
+  return std::chrono::duration<double>(stopwatch::now() - start).count() / calls;
+}
+
+std::string time_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, seconds < 1e-3 ? "%.3g us" : "%.3g ms", seconds * (seconds < 1e-3 ? 1e6 : 1e3));
+  return text;
+}
+
+std::string line(const std::string& work, const char* isa, const std::string& time, const std::string& rate, const std::string& limit,
+                 const std::string& share, const std::string& quiet) {
+  char text[160];
+  std::snprintf(text, sizeof text, "%-29s %-7s %9s %16s %16s %7s %7s\n", work.c_str(), isa, time.c_str(), rate.c_str(), limit.c_str(),
+                share.c_str(), quiet.c_str());
+  return text;
+}
+
+std::string number(double x, int digits, const char* unit = "") {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f%s", digits, x, unit);
+  return text;
+}
+
+} // namespace
+
+std::string row_work::name() const {
+  if (what == softmax) return "softmax " + std::to_string(rows) + "x" + std::to_string(columns);
+  return rows == 1 ? "dot " + std::to_string(columns) : "matvec " + std::to_string(rows) + "x" + std::to_string(columns);
+}
+
+std::vector<row_work> row_works_with(const std::string& filter) {
+  std::vector<row_work> chosen;
+  std::copy_if(std::begin(table), std::end(table), std::back_inserter(chosen),
+               [&](const row_work& w) { return lower(w.name()).find(lower(filter)) != std::string::npos; });
+  return chosen;
+}
+
+row_result measure(const row_work& w, int32_t isa, const pace& speed) {
+  const rows_problem p(w);
+  const isa_loops& loops = *loops_of(isa);
+  row_result r{w, isa, p.run(isa), 0, 0, 0, 0};
+  if (r.status != FOVEA_OK) return r;
+  r.digest = p.digest();
+  const auto cut = [](double once) { return std::max(1, static_cast<int>(std::ceil(least_sample / once))); };
+  const auto work = [&] { p.run(isa); };
+  const auto limit = [&] { p.move(loops); };
+  const int calls = cut(seconds_of(1, work)), moves = cut(seconds_of(1, limit));
+  std::vector<double> times, limits;
+  const auto start = stopwatch::now();
+  for (int i = 0; i < speed.rounds; ++i) {
+    if (i >= speed.least_rounds && std::chrono::duration<double>(stopwatch::now() - start).count() > speed.seconds) break;
+    limits.push_back(seconds_of(moves, limit));
+    times.push_back(seconds_of(calls, work));
+  }
+  r.seconds = median(times), r.quiet_seconds = lowest_tenth(times), r.limit_seconds = median(limits);
+  return r;
+}
+
+std::string row_table_head() { return line("rows of floats", "isa", "time", "rate", "memory", "share %", "quiet %"); }
+
+std::string table_row(const row_result& r) {
+  const std::string name = r.what.name();
+  if (r.status != FOVEA_OK) return name + " refused: " + fovea_argument_text(r.status) + ": " + fovea_reason_text(r.status) + "\n";
+  const double giga = r.what.elements() * 1e-9;
+  return line(name, fovea_isa_name(r.isa), time_text(r.seconds), number(giga / r.seconds, 2, " Gelem/s"),
+              number(giga / r.limit_seconds, 2, " Gelem/s"), number(100 * r.limit_seconds / r.seconds, 1),
+              number(100 * r.limit_seconds / r.quiet_seconds, 1));
+}
+
+} // namespace bench

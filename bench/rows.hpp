@@ -1,0 +1,33 @@
+// Row operations beside attention, judged by memory: how fast this core moves exactly these bytes.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "measure.hpp"
+
+namespace bench {
+
+struct row_work {
+  enum operation { softmax, matvec } what;
+  int32_t rows, columns;
+
+  std::string name() const; // "softmax 197x197", "matvec 512x512", "dot 4096"
+  double elements() const { return static_cast<double>(rows) * columns; }
+};
+
+struct row_result {
+  row_work what;
+  int32_t isa, status;
+  double seconds, quiet_seconds; // median, and 10th percentile
+  double limit_seconds;          // of a copy from input to output, or of a pass over the matrix
+  uint64_t digest;
+};
+
+std::vector<row_work> row_works_with(const std::string& filter);
+row_result measure(const row_work& w, int32_t isa, const pace& speed);
+
+std::string row_table_head();
+std::string table_row(const row_result& r);
+
+} // namespace bench

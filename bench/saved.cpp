@@ -1,0 +1,99 @@
+// Reads as much JSON as fovea_bench writes: an array of objects whose values are strings, numbers, true, false or null.
+#include "saved.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+namespace bench {
+namespace {
+
+using object = std::map<std::string, std::string>;
+
+class reader {
+ public:
+  reader(const std::string& text, const std::string& path) : text_(text), path_(path) {}
+
+  std::vector<object> array() {
+    std::vector<object> all;
+    expect('[');
+    if (!accept(']')) {
+      do all.push_back(one_object());
+      while (accept(','));
+      expect(']');
+    }
+    return all;
+  }
+
+ private:
+  object one_object() {
+    object fields;
+    expect('{');
+    do {
+      const std::string name = value();
+      expect(':');
+      fields[name] = value();
+    } while (accept(','));
+    expect('}');
+    return fields;
+  }
+
+  // A string without its quotes, or a bare word; what fovea_bench writes has no escapes in it.
+  std::string value() {
+    const bool is_string = accept('"');
+    const size_t end = text_.find_first_of(is_string ? "\"" : " ,:}]\n", at_);
+    if (end == std::string::npos) fail();
+    const std::string found = text_.substr(at_, end - at_);
+    at_ = end + (is_string ? 1 : 0);
+    return found;
+  }
+
+  bool accept(char wanted) {
+    at_ = text_.find_first_not_of(" \t\r\n", at_);
+    if (at_ == std::string::npos) fail();
+    if (text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char wanted) {
+    if (!accept(wanted)) fail();
+  }
+  [[noreturn]] void fail() const { throw saved_error(path_ + " does not hold results of fovea_bench; make such a file with --json"); }
+
+  const std::string &text_, &path_;
+  size_t at_ = 0;
+};
+
+std::string word(const object& fields, const char* name, const std::string& path) {
+  const auto found = fields.find(name);
+  if (found == fields.end())
+    throw saved_error(path + " has a result without \"" + name + "\"; write it anew with the --json of this fovea_bench");
+  return found->second;
+}
+
+double number(const object& fields, const char* name, const std::string& path) {
+  const std::string text = word(fields, name, path);
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end || !(value > 0)) throw saved_error(path + ": " + name + " is \"" + text + "\", not a positive number");
+  return value;
+}
+
+} // namespace
+
+std::string saved_result::name() const { return work + ", " + isa + (scratch == "best" ? "" : ", scratch " + scratch); }
+
+std::vector<saved_result> read_saved(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw saved_error("cannot read " + path + "; give a file that --json wrote");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<saved_result> all;
+  for (const object& o : reader(text, path).array())
+    all.push_back({word(o, "work", path), word(o, "isa", path), word(o, "scratch", path), word(o, "digest", path), number(o, "share", path),
+                   number(o, "share_quiet", path)});
+  if (all.empty()) throw saved_error(path + " holds no results");
+  return all;
+}
+
+} // namespace bench
