@@ -26,7 +26,7 @@ struct avx2_dot : avx2_registers {
   using acc = reg;
   using piece = reg;
   using chunk = reg; // four elements, four times
-  static constexpr int rows = 1, group = 4, deep = 4, regs = 4, planes = 1, key_offset = 0;
+  static constexpr int rows = 1, group = 4, deep = 4, regs = 4, planes = 1, block_step = 64, key_offset = 0;
 
   static FOVEA_INLINE chunk take(const int16_t* a) {
     int64_t x;

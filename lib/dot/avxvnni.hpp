@@ -47,7 +47,7 @@ struct avxvnni_values : avxvnni_registers {
   };
   using piece = reg;
   using chunk = const uint8_t*;
-  static constexpr int rows = 1, group = 4, deep = 4, regs = 2, planes = 2, plane = 256;
+  static constexpr int rows = 1, group = 4, deep = 4, regs = 2, planes = 2, block_step = 64, plane = 256;
 
   static FOVEA_INLINE chunk take(const uint8_t* a) { return a; }
   static FOVEA_INLINE piece load(const int8_t* b) { return avx2_registers::load(b); }

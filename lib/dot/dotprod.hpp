@@ -36,7 +36,7 @@ struct dotprod_values : neon_registers {
   struct chunk {
     int8x16_t low, high;
   };
-  static constexpr int rows = 1, group = 4, deep = 16, regs = 4, planes = 2, plane = 256;
+  static constexpr int rows = 1, group = 4, deep = 16, regs = 4, planes = 2, block_step = 64, plane = 256;
 
   static FOVEA_INLINE chunk take(const int8_t* a) { return {vld1q_s8(a), vld1q_s8(a + plane)}; }
   static FOVEA_INLINE piece load(const int8_t* b) { return vld1q_s8(b); }

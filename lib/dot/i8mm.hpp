@@ -66,8 +66,8 @@ struct i8mm_keys : i8mm_dot {
 };
 
 struct i8mm_values : i8mm_dot {
-  static constexpr int rows = 1, planes = 2, plane = dotprod_values::plane;
-  static FOVEA_INLINE chunk take(const int8_t* a) { return vcombine_s8(vld1_s8(a), vld1_s8(a + plane)); }
+  static constexpr int rows = 1, planes = 2, block_step = 128; // 8 low bytes, 8 high bytes, again and again
+  static FOVEA_INLINE chunk take(const int8_t* a) { return vld1q_s8(a); }
   template <class Start>
   static FOVEA_INLINE void begin(acc (&sum)[4], Start) {
 #pragma GCC unroll 4
@@ -80,6 +80,17 @@ struct i8mm_values : i8mm_dot {
       const reg low = vreinterpretq_s32_s64(vtrn1q_s64(a, b)), high = vreinterpretq_s32_s64(vtrn2q_s64(a, b));
       out[i] = neon_registers::add(vshlq_n_s32(high, 8), low);
     }
+  }
+};
+
+// Weights as pairs of eight signed bytes, low and high.
+struct i8mm_weights : neon_weights {
+  template <bool Octaves>
+  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum, const int16_t* by) {
+    return neon_weights::weigh<Octaves>(s, scale, reference, sum, by, [&](int j, int16x8_t y0, int16x8_t y1) FOVEA_LAMBDA_INLINE {
+      vst1q_s8(p + 2 * j, vcombine_s8(vmovn_s16(y0), vrshrn_n_s16(y0, 8)));
+      vst1q_s8(p + 2 * j + 16, vcombine_s8(vmovn_s16(y1), vrshrn_n_s16(y1, 8)));
+    });
   }
 };
 

@@ -26,7 +26,7 @@ struct neon_dot : neon_registers {
     int16x8_t low, high;
   };
   using chunk = int16x4_t;
-  static constexpr int rows = 1, group = 4, deep = 4, regs = 4, planes = 1, key_offset = 0;
+  static constexpr int rows = 1, group = 4, deep = 4, regs = 4, planes = 1, block_step = 64, key_offset = 0;
 
   static FOVEA_INLINE chunk take(const int16_t* a) { return vld1_s16(a); }
   static FOVEA_INLINE piece load(const int8_t* b) {

@@ -42,7 +42,19 @@ static constexpr uint32_t shift_round_sum(uint32_t x, int shift) {
   return shift == 0 ? x : shift > 30 ? 0 : (x >> shift) + ((x >> (shift - 1)) & 1);
 }
 
-static constexpr int32_t high_product(int32_t a, int32_t b) { return static_cast<int32_t>((static_cast<int64_t>(a) * b) >> 32); }
+// The high word of a product; b >= 0.
+static constexpr int32_t high_product(int32_t a, int32_t b) {
+#if defined(__arm__) && __ARM_ARCH < 7
+  const uint32_t a_low = static_cast<uint32_t>(a) & 0xffff, b_low = static_cast<uint32_t>(b) & 0xffff; // four products of 16 bits
+  const int32_t a_high = a >> 16, b_high = b >> 16;
+  const int32_t middle = a_high * static_cast<int32_t>(b_low) + static_cast<int32_t>((a_low * b_low) >> 16);
+  const uint32_t rest = static_cast<uint32_t>(b_high) * a_low + (static_cast<uint32_t>(middle) & 0xffff);
+  return a_high * b_high + (middle >> 16) + static_cast<int32_t>(rest >> 16);
+#else
+  return static_cast<int32_t>((static_cast<int64_t>(a) * b) >> 32);
+#endif
+}
+static constexpr int32_t left_shift(int32_t x, int by) { return static_cast<int32_t>(static_cast<uint32_t>(x) << by); }
 
 static constexpr int leading_zeros(uint32_t x) {
 #if defined(__arm__) && __ARM_ARCH < 7

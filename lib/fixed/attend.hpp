@@ -218,7 +218,7 @@ class fixed_tile {
   template <bool Octaves>
   FOVEA_INLINE bool weigh(int b, int r, const int16_t* weights) {
     const fixed_row& x = rows_[r];
-    p_element* to = p_rows_ + r * p_step + b * fixed_block;
+    p_element* to = p_rows_ + r * p_step + b * values_dot::block_step;
     return Isa::template weigh<Octaves>(s_ + r * score_step, *x.scale, x.reference, to, sum_ + r * lanes, weights);
   }
 
@@ -250,7 +250,9 @@ class fixed_tile {
     for (int j = 1; j < fixed_block; ++j) top = top < s[j] ? s[j] : top;
     const int32_t t = x.by_key ? top : octaves_of(top, x.scale->score_multiplier, x.scale->score_shift);
     const int32_t wanted = reference_of(t), by = wanted - x.reference;
+    const bool first = x.reference == fixed_lowest_reference; // nothing to shift yet
     x.reference = wanted;
+    if (first) return;
     const uint32_t sum = shift_round_sum(sum_of(r), by);
     for (int i = 0; i < lanes; ++i) sum_[r * lanes + i] = 0;
     sum_[r * lanes] = static_cast<int32_t>(sum);
@@ -303,10 +305,10 @@ class fixed_tile {
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 16
       for (int i = 0; i < N; ++i) values_dot::begin(acc.row[m][i].at, [](int) { return 0; });
-    const p_element* a = p_rows_ + r * p_step + b * fixed_block;
+    const p_element* a = p_rows_ + r * p_step + b * values_dot::block_step;
     values += c * fixed_block;
-    for (int k = 0; k < blocks; ++k, a += fixed_block, values += fixed_block * static_cast<ptrdiff_t>(p_.width))
-      multiply<values_dot, p_step>(a, values_dot::deep, values, panel, fixed_block, acc);
+    for (int k = 0; k < blocks; ++k, a += values_dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(p_.width))
+      multiply<values_dot, p_step>(a, values_dot::block_step * values_dot::deep / fixed_block, values, panel, fixed_block, acc);
     int32_t* o = o_ + static_cast<ptrdiff_t>(r) * p_.width + c;
     if (p_.spill)
       leave<true, M, N>(acc, o);

@@ -30,8 +30,6 @@ static inline output_factor factor_of(const fixed_plan& p, const fovea_fixed_sca
   return f;
 }
 
-static constexpr int32_t left_shift(int32_t x, int by) { return static_cast<int32_t>(static_cast<uint32_t>(x) << by); }
-
 // Plain numbers in a plain loop: compilers make registers of it.
 template <class T>
 static inline void write_integers(const int32_t* __restrict acc, output_factor f, int count, int32_t zero, T* __restrict out) {
@@ -62,12 +60,25 @@ static inline void write_nothing(const fixed_plan& p, unsigned char* out) {
   fill(reinterpret_cast<int8_t*>(out), p.v_dim, static_cast<int8_t>(p.zero_out));
 }
 
-static inline void finish_row(const fixed_plan& p, const fixed_row& r, const int32_t* acc, uint32_t sum) {
+// How integers are written; cores with registers for it have a writer of their own.
+struct plain_writer {
+  template <class T>
+  static inline void write(const int32_t* acc, const output_factor& f, int count, int32_t zero, T* out) {
+    write_integers(acc, f, count, zero, out);
+  }
+};
+
+template <class Writer>
+static inline void finish_row_by(const fixed_plan& p, const fixed_row& r, const int32_t* acc, uint32_t sum) {
   if (sum == 0) return write_nothing(p, r.out);
   if (p.out_type == FOVEA_FIXED_F32) return write_floats(acc, sum, *r.scale, p, reinterpret_cast<uint32_t*>(r.out));
   const output_factor f = factor_of(p, *r.scale, sum);
-  if (p.out_type == FOVEA_FIXED_S16) return write_integers(acc, f, p.v_dim, p.zero_out, reinterpret_cast<int16_t*>(r.out));
-  write_integers(acc, f, p.v_dim, p.zero_out, reinterpret_cast<int8_t*>(r.out));
+  if (p.out_type == FOVEA_FIXED_S16) return Writer::write(acc, f, p.v_dim, p.zero_out, reinterpret_cast<int16_t*>(r.out));
+  Writer::write(acc, f, p.v_dim, p.zero_out, reinterpret_cast<int8_t*>(r.out));
+}
+
+static inline void finish_row(const fixed_plan& p, const fixed_row& r, const int32_t* acc, uint32_t sum) {
+  finish_row_by<plain_writer>(p, r, acc, sum);
 }
 
 } // namespace fovea

@@ -11,8 +11,9 @@ namespace {
 // Four elements of a key stand together in both orders.
 void put_key(int8_t* panels, int32_t key, const int8_t* row, int32_t dim) {
   const int depth = up_to(dim, 16), whole = dim / 4 * 4;
-  for (int c = 0; c < whole; c += 4) std::memcpy(panels + key_at(key, c, depth), row + c, 4);
-  for (int c = whole; c < depth; ++c) panels[key_at(key, c, depth)] = c < dim ? row[c] : int8_t{0};
+  int8_t* const to = panels + key_at(key, 0, depth);
+  for (int c = 0; c < whole; c += 4) std::memcpy(to + key_at(0, c, depth), row + c, 4);
+  for (int c = whole; c < depth; ++c) to[key_at(0, c, depth)] = c < dim ? row[c] : int8_t{0};
 }
 
 void put_value(int8_t* panels, int32_t key, const int8_t* row, int32_t dim) {

@@ -17,7 +17,7 @@ constexpr int fixed_panel_order = 1;
 #endif
 
 // Element (lane, c) of 16 lanes that are `depth` deep.
-constexpr ptrdiff_t in_panel(int lane, int c) { return static_cast<ptrdiff_t>(c / 4) * 64 + lane * 4 + c % 4; }
+constexpr ptrdiff_t in_panel(int lane, int c) { return static_cast<ptrdiff_t>(c & ~3) * 16 + lane * 4 + (c & 3); }
 
 constexpr ptrdiff_t key_at(int32_t key, int c, int depth) {
   if (fixed_panel_order == 2) return static_cast<ptrdiff_t>(key / 4) * 4 * depth + c / 16 * 64 + key % 4 * 16 + c % 16;

@@ -7,7 +7,7 @@
 namespace fovea {
 namespace {
 
-struct i8mm : dotprod_weights {
+struct i8mm : i8mm_weights {
   using arranged = eight_deep;
   static constexpr auto arrange = pair_groups;
   using keys_dot = i8mm_keys;

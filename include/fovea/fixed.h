@@ -1,0 +1,113 @@
+/* fixed.h: attention in integers, for int8 and Q15, with the same bits on every core from Cortex-M0 to AVX-512. C99 and C++.
+ *
+ *   s_j = sum_c (q_c - zero_q) (k_jc - zero_k)      t_j = (s_j * score_multiplier) >> score_shift, octaves in Q16
+ *   out = zero_out + scale_v / scale_out * sum_j 2^t_j (v_j - zero_v) / sum_j 2^t_j
+ *
+ *   static unsigned char scratch[FOVEA_FIXED_SCRATCH(64, 64)];
+ *   fovea_fixed_attention a = {0};
+ *   a.q.data = q; a.k.data = keys; a.v.data = values; a.out.data = out;   keys and values as the pack functions wrote them
+ *   a.k.layout = a.v.layout = FOVEA_PANELS;
+ *   a.q_heads = 4; a.dim = 64; a.queries = 1; a.keys = 128; a.scale = scale;   made by fixed.hpp from the real scales
+ *   int32_t status = fovea_fixed_attend(&a, scratch, sizeof scratch);
+ *
+ * The rules of fovea.h hold: zero is the default named beside each field, errors are values, on any status but FOVEA_OK nothing
+ * was written, no heap, no state. No float instruction runs, not even for float output. docs/fixed_point.md has the arithmetic. */
+#ifndef FOVEA_FIXED_H
+#define FOVEA_FIXED_H
+#include "fovea/fovea.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* dtype of integer tensors. q, k and v are all S8 or all S16; out is S8, S16 or F32 after S8, and S16 or F32 after S16. */
+enum { FOVEA_FIXED_S8 = 0, FOVEA_FIXED_S16 = 1, FOVEA_FIXED_F32 = 2 };
+enum {
+  FOVEA_FIXED_BEST = 0, FOVEA_FIXED_SCALAR, FOVEA_FIXED_AVX2, FOVEA_FIXED_AVXVNNI, FOVEA_FIXED_AVX512VNNI, FOVEA_FIXED_NEON,
+  FOVEA_FIXED_DOTPROD, FOVEA_FIXED_I8MM, FOVEA_FIXED_THUMB, FOVEA_FIXED_DSP, FOVEA_FIXED_HELIUM, FOVEA_FIXED_ISA_END
+};
+
+/* What turns scores into octaves, and sums into output. fixed.hpp makes it from real scales; on a device it is constant data. */
+typedef struct fovea_fixed_scale {
+  int32_t score_multiplier, score_shift; /* 1 .. 2^31 - 1 and 1 .. 31; scores may not reach 2^28 / 65536 = 4,096 octaves */
+  int32_t score_pre_shift;               /* S16: scores are shifted right by this first, 0 .. 24; S8: 0 */
+  int32_t out_multiplier, out_shift;     /* integer output: sum / weight * multiplier * 2^(shift - 31); shift is -30 .. 20 */
+  uint32_t f32_scale;                    /* float output: the bits of the float that sum / weight is multiplied by */
+} fovea_fixed_scale;
+
+/* heads x tokens x dim as in fovea.h. FOVEA_PANELS (k and v of S8): as the pack functions write; token_stride is 0. */
+typedef struct fovea_fixed_in {
+  const void *data;
+  ptrdiff_t head_stride, token_stride; /* 0: contiguous; of panels FOVEA_FIXED_PANELS(keys, dim) */
+  int32_t dtype, layout, zero_point, reserved;
+} fovea_fixed_in;
+
+typedef struct fovea_fixed_out {
+  void *data;
+  ptrdiff_t head_stride, token_stride;
+  int32_t dtype, zero_point;
+} fovea_fixed_out;
+
+typedef struct fovea_fixed_per_key { /* one number for each key of each kv head */
+  const void *data;                  /* null = not used */
+  ptrdiff_t head_stride;             /* 0 = contiguous */
+} fovea_fixed_per_key;
+
+typedef struct fovea_fixed_mask { /* [query][key] */
+  const void *data;               /* null = not used */
+  ptrdiff_t head_stride, query_stride; /* 0: the same rows for all heads, the same row for all queries */
+} fovea_fixed_mask;
+
+typedef struct fovea_fixed_attention {
+  fovea_fixed_in q, k, v;
+  fovea_fixed_out out;
+  int32_t q_heads, kv_heads, dim, v_dim; /* kv_heads 0 = q_heads, v_dim 0 = dim; dims up to 1024 */
+  int32_t queries, keys, first_key;      /* as in fovea.h; with panels first_key is a multiple of 64 */
+  int32_t flags, position;               /* FOVEA_CAUSAL, FOVEA_POSITION, FOVEA_WINDOW */
+  int32_t window_left, window_right, prefix, keep_first;
+  int32_t max_keys;    /* 0 = 512. Sums are rounded for this many keys: it is part of the bits; more are refused; up to 131,072 */
+  int32_t weight_bits; /* 0 = 15; 22 only with S16: slower, and 40 dB better */
+  fovea_fixed_scale scale;
+  const fovea_fixed_scale *head_scales; /* [q_heads] instead of scale; null = none */
+  fovea_fixed_per_key key_multipliers;  /* int32_t: score_multiplier of each key, for keys that are quantised one by one */
+  fovea_fixed_per_key value_weights;    /* int16_t: 32767 * scale of this value / largest scale, for values quantised one by one */
+  fovea_fixed_per_key key_sums;         /* int32_t: fovea_fixed_sum_keys; needed when q.zero_point is not 0 */
+  fovea_fixed_mask mask;                /* uint8_t, nonzero = attend */
+  fovea_fixed_mask bias;                /* int32_t octaves in Q16 that are added; INT32_MIN masks */
+  const int32_t *alibi;                 /* [q_heads] octaves in Q16 that each key of distance takes away; null = none */
+  const int32_t *sinks;                 /* [q_heads] octaves in Q16 of a logit without a key; null = none */
+  fovea_part part;
+  int32_t isa; /* FOVEA_FIXED_BEST, or exactly that one */
+  int32_t reserved[4];
+} fovea_fixed_attention;
+
+FOVEA_API int32_t fovea_fixed_attend(const fovea_fixed_attention *a, void *scratch, size_t scratch_size);
+FOVEA_API int32_t fovea_fixed_check(const fovea_fixed_attention *a);       /* the status of an attend with enough scratch */
+FOVEA_API size_t fovea_fixed_scratch(const fovea_fixed_attention *a);      /* bytes that suffice; 0 if the call is refused */
+FOVEA_API size_t fovea_fixed_scratch_best(const fovea_fixed_attention *a); /* bytes; more is never used; 0 if the call is refused */
+
+/* What a cache does at append: `count` rows become tokens at .. at + count - 1 of one kv head. row_stride 0 = dim.
+ * The panels have room for FOVEA_FIXED_PANELS(tokens, dim) bytes; what stands behind the last token never matters. */
+FOVEA_API int32_t fovea_fixed_pack_keys(int8_t *panels, int32_t at, const int8_t *rows, ptrdiff_t row_stride, int32_t count, int32_t dim);
+FOVEA_API int32_t fovea_fixed_pack_values(int8_t *panels, int32_t at, const int8_t *rows, ptrdiff_t row_stride, int32_t count, int32_t dim);
+FOVEA_API int32_t fovea_fixed_sum_keys(int32_t *sums, const int8_t *rows, ptrdiff_t row_stride, int32_t count, int32_t dim);
+/* The order of bytes in panels: a cache may move between machines that answer the same number. */
+FOVEA_API int32_t fovea_fixed_panel_order(void);
+
+FOVEA_API int32_t fovea_fixed_isa(void);
+FOVEA_API int32_t fovea_fixed_has_isa(int32_t isa);
+FOVEA_API const char *fovea_fixed_isa_name(int32_t isa); /* constant text, never null: "avx512vnni" */
+
+#define FOVEA_FIXED_UP64(n) (((size_t)(n) + 63) / 64 * 64)
+#define FOVEA_FIXED_PANELS(tokens, dim) (FOVEA_FIXED_UP64(tokens) * FOVEA_UP16(dim))
+/* Scratch as constant expressions, enough on every core: for panels; for rows, which are packed 64 keys at a time; for S16. */
+#if defined(__arm__) && !defined(__linux__)
+#define FOVEA_FIXED_SCRATCH(dim, v_dim) (1664 + 8 * FOVEA_UP16(dim) + 8 * FOVEA_UP16(v_dim))
+#else /* wide registers weigh 256 keys at a time */
+#define FOVEA_FIXED_SCRATCH(dim, v_dim) (4096 + 8 * FOVEA_UP16(dim) + 8 * FOVEA_UP16(v_dim))
+#endif
+#define FOVEA_FIXED_SCRATCH_ROWS(dim, v_dim) (FOVEA_FIXED_SCRATCH(dim, v_dim) + 64 * (FOVEA_UP16(dim) + FOVEA_UP16(v_dim)))
+
+#ifdef __cplusplus
+}
+#endif
+#endif
