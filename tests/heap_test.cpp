@@ -49,8 +49,11 @@ int allocations_during(const Work& work) {
 TEST_CASE("no_call_takes_memory_from_the_heap") {
   CHECK(allocations_during([] { data::guarded<float> some(1); }) > 0); // the counter counts
   problem p(shape("two spans, prefill").heads(4, 2).dims(20).lengths(20, 4200).causal());
+  problem told(
+      shape("every modifier").heads(4, 2).dims(9).lengths(5, 60).softcap(5).alibi().sinks().mask(mask_kind::shown).lse().weights(0));
   isas::for_each([&](int32_t isa) {
     fovea_attention a = p.call(isa);
+    const fovea_attention b = told.call(isa);
     data::guarded<unsigned char> partials(fovea_partials_size(&a)), scratch(fovea_scratch_best(&a));
     data::guarded<float> panels(FOVEA_UP16(p.k.tokens) * static_cast<size_t>(p.k.dim));
     a.partials = partials.data(), a.partials_size = partials.size();
@@ -60,6 +63,7 @@ TEST_CASE("no_call_takes_memory_from_the_heap") {
       failures += fovea_attend(&a, scratch.data(), scratch.size()) != FOVEA_OK;
       failures += fovea_merge(&a) != FOVEA_OK;
       failures += fovea_pack_keys(panels.data(), 0, p.k.data, 0, p.k.tokens, p.k.dim) != FOVEA_OK;
+      failures += fovea_attend(&b, scratch.data(), scratch.size()) != FOVEA_OK;
       failures += fovea_isa_name(isa)[0] == 0 || fovea_reason_text(3)[0] == 0 || fovea_argument_text(3 << 8)[0] == 0;
     });
     CHECK(failures == 0);

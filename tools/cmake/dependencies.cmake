@@ -2,17 +2,6 @@
 # Whatever was downloaded is checked by content hash, when it arrives and whenever it is used again.
 include("${CMAKE_CURRENT_LIST_DIR}/fetch.cmake")
 
-if(DEFINED ENV{FOVEA_CACHE_DIR})
-  set(fovea_cache "$ENV{FOVEA_CACHE_DIR}")
-elseif(DEFINED ENV{XDG_CACHE_HOME})
-  set(fovea_cache "$ENV{XDG_CACHE_HOME}/fovea")
-elseif(DEFINED ENV{HOME})
-  set(fovea_cache "$ENV{HOME}/.cache/fovea")
-else()
-  set(fovea_cache "${PROJECT_BINARY_DIR}/cache")
-endif()
-set(FOVEA_CACHE_DIR "${fovea_cache}" CACHE PATH "Folder that keeps downloaded dependencies")
-
 # Sets `result` to the major.minor.patch that a header's macros tell, or to nothing.
 function(fovea_header_version header prefix result)
   set(numbers "")

@@ -1,6 +1,16 @@
 # Downloads header-only libraries at pinned versions into FOVEA_CACHE_DIR: from the public repository, or else out of a package that a
 # registry has and that carries the same headers. Whatever the way, what counts is the hash of the headers themselves.
 
+# The cache: -DFOVEA_CACHE_DIR, or the environment's, or a folder where the user's caches are.
+if(NOT FOVEA_CACHE_DIR)
+  set(FOVEA_CACHE_DIR "${PROJECT_BINARY_DIR}/cache")
+  foreach(place IN ITEMS "$ENV{HOME}|/.cache/fovea" "$ENV{XDG_CACHE_HOME}|/fovea" "$ENV{FOVEA_CACHE_DIR}|")
+    if(NOT place MATCHES "^[|]")
+      string(REPLACE "|" "" FOVEA_CACHE_DIR "${place}")
+    endif()
+  endforeach()
+endif()
+
 set(fovea_repository_xsimd "https://github.com/xtensor-stack/xsimd/archive/82ed3ebfd8636db6aaa36fcf29f7afba4ff5e8bd.tar.gz")
 set(fovea_package_xsimd "pythran==0.19.0 --hash=sha256:42ab2039b4eaec01084e92a2721a474e893047ba5ec87b14d45ee077ac883d08")
 set(fovea_entry_xsimd xsimd/xsimd.hpp)
@@ -93,7 +103,7 @@ function(fovea_download_package name dir)
     return()
   endif()
   file(WRITE "${dir}/requirements.txt" "${fovea_package_${name}}\n")
-  execute_process(COMMAND "${FOVEA_PYTHON}" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes
+  execute_process(COMMAND "${FOVEA_PYTHON}" -m pip download --quiet --disable-pip-version-check --retries 1 --no-deps --require-hashes
                           ${fovea_package_options_${name}} --dest "${dir}" -r "${dir}/requirements.txt"
                   RESULT_VARIABLE code OUTPUT_QUIET ERROR_QUIET TIMEOUT 300)
   file(GLOB packages "${dir}/*.whl" "${dir}/*.tar.gz")

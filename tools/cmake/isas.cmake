@@ -1,4 +1,5 @@
 # Which ISAs this compiler builds and the flags of each. FOVEA_ISAS lists them; a new ISA is one file in lib/isa and two lines here.
+include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
 
 function(fovea_compiler_has result condition)
@@ -56,6 +57,38 @@ function(fovea_compile_for_isa source isa)
   endif()
   set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${fovea_flags_${isa}} ${optimise})
 endfunction()
+
+# Kernels of integer attention: a file lib/isa/fixed_<name>.cpp each. A microcontroller has one, and its compiler flags say which.
+set(FOVEA_FIXED_ISAS scalar)
+if(NOT FOVEA_HOSTED)
+  set(FOVEA_FIXED_ISAS cortex_m)
+  set(fovea_flags_fixed_cortex_m -O2) # also in a build for size: half of its code is hot, and Thumb-1 loses its high registers at -Os
+endif()
+if(FOVEA_COMPILES_X86_64 AND "avx2" IN_LIST FOVEA_ISAS)
+  list(APPEND FOVEA_FIXED_ISAS avx2 avx512vnni)
+  check_cxx_compiler_flag(-mavxvnni FOVEA_COMPILES_AVXVNNI)
+  if(FOVEA_COMPILES_AVXVNNI)
+    list(APPEND FOVEA_FIXED_ISAS avxvnni)
+  endif()
+  set(fovea_flags_fixed_avx2 -mavx2)
+  set(fovea_flags_fixed_avxvnni -mavx2 -mavxvnni)
+  set(fovea_flags_fixed_avx512vnni -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512)
+elseif(FOVEA_COMPILES_AARCH64 AND "neon64" IN_LIST FOVEA_ISAS)
+  list(APPEND FOVEA_FIXED_ISAS neon dotprod i8mm)
+  set(fovea_flags_fixed_dotprod -mcpu=cortex-a76) # not -march, which would contradict the -mcpu of a toolchain file
+  set(fovea_flags_fixed_i8mm -mcpu=cortex-a76+i8mm)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    foreach(isa IN ITEMS neon dotprod i8mm)
+      list(APPEND fovea_flags_fixed_${isa} -fno-schedule-insns) # else gcc 12 spills accumulators in the hot loop
+    endforeach()
+  endif()
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND FOVEA_HOSTED)
+  foreach(isa IN LISTS FOVEA_FIXED_ISAS) # -O2 alone leaves the plain loops beside the tiles as they are
+    list(APPEND fovea_flags_fixed_${isa} -ftree-vectorize -fvect-cost-model=dynamic)
+  endforeach()
+  list(APPEND fovea_flags_fixed_avx512vnni -Wno-maybe-uninitialized -Wno-uninitialized) # gcc 12 warns of its own header
+endif()
 
 # What every source of the project is compiled with.
 set(FOVEA_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)

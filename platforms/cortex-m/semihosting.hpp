@@ -1,0 +1,37 @@
+// Semihosting: a program on an emulated board asks the host to print, to hand over its arguments and to end.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+namespace board {
+
+enum class request : uint32_t { write_text = 0x04, command_line = 0x15, exit_extended = 0x20 };
+
+inline uint32_t ask_host(request what, const void* block) {
+  register uint32_t number asm("r0") = static_cast<uint32_t>(what);
+  register const void* argument asm("r1") = block;
+  asm volatile("bkpt 0xab" : "+r"(number) : "r"(argument) : "memory");
+  return number;
+}
+
+inline void write_text(const char* text) { ask_host(request::write_text, text); }
+
+[[noreturn]] inline void exit_with(uint32_t code) {
+  const uint32_t application_exit = 0x20026;
+  const uint32_t block[2] = {application_exit, code};
+  ask_host(request::exit_extended, block);
+  for (;;) {
+  }
+}
+
+// Fills `text` with the words of the command line, parted by blanks; empty if there is none.
+inline void read_command_line(char* text, uint32_t size) {
+  text[0] = 0;
+  struct {
+    char* text;
+    uint32_t size;
+  } block = {text, size};
+  ask_host(request::command_line, &block);
+}
+
+} // namespace board

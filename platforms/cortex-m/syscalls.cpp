@@ -1,0 +1,49 @@
+// What newlib asks of a system, answered by semihosting: text goes to the host, the heap lies between data and stack, files do not exist.
+// For test programs only; the library itself needs none of this.
+#include <sys/stat.h>
+
+#include "semihosting.hpp"
+
+extern "C" {
+extern char heap_begin, stack_top;
+void* __dso_handle = nullptr;
+
+void* _sbrk(ptrdiff_t bytes) {
+  static char* end = &heap_begin;
+  const ptrdiff_t stack_room = 16384;
+  if (&stack_top - end < bytes + stack_room) return reinterpret_cast<void*>(-1);
+  char* const begin = end;
+  end += bytes;
+  return begin;
+}
+
+int _write(int, const char* text, int count) {
+  char piece[65];
+  for (int done = 0; done < count;) {
+    int length = 0;
+    while (length < 64 && done < count) piece[length++] = text[done++];
+    piece[length] = 0;
+    board::write_text(piece);
+  }
+  return count;
+}
+
+int _fstat(int, struct stat* file) {
+  file->st_mode = S_IFCHR;
+  return 0;
+}
+
+[[noreturn]] void _exit(int code) { board::exit_with(static_cast<uint32_t>(code)); }
+int _isatty(int) { return 1; }
+int _read(int, char*, int) { return 0; }
+int _lseek(int, int, int) { return 0; }
+int _open(const char*, int, int) { return -1; }
+int _close(int) { return -1; }
+int _unlink(const char*) { return -1; }
+int _link(const char*, const char*) { return -1; }
+int _kill(int, int) { return -1; }
+int _getpid() { return 1; }
+int _gettimeofday(void*, void*) { return -1; }
+unsigned long _times(void*) { return 0; }
+int __aeabi_atexit(void*, void (*)(void*), void*) { return 0; } // a program that ends with the board destroys nothing
+}

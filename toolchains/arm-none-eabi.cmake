@@ -1,0 +1,32 @@
+# Bare-metal Cortex-M. FOVEA_BOARD: m0 m3 m4 m7 m33 m55, each an emulated board with a core of that name.
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR arm)
+set(CMAKE_C_COMPILER arm-none-eabi-gcc)
+set(CMAKE_CXX_COMPILER arm-none-eabi-g++)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # a program would need the board's startup code
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES FOVEA_BOARD)
+set(FOVEA_BOARD m4 CACHE STRING "m0, m3, m4, m7, m33 or m55")
+set(FOVEA_PLATFORM cortex-m)
+
+# core | FPU and float ABI | QEMU machine | flash and RAM: origin, length
+set(fovea_board_m0 "-mcpu=cortex-m0plus -mfloat-abi=soft" microbit 0x0 256K 0x20000000 16K)
+set(fovea_board_m3 "-mcpu=cortex-m3 -mfloat-abi=soft" mps2-an385 0x0 4M 0x20000000 4M)
+set(fovea_board_m4 "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16" mps2-an386 0x0 4M 0x20000000 4M)
+set(fovea_board_m7 "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-d16" mps2-an500 0x0 4M 0x20000000 4M)
+set(fovea_board_m33 "-mcpu=cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16" mps2-an505 0x10000000 4M 0x38000000 4M)
+set(fovea_board_m55 "-mcpu=cortex-m55 -mfloat-abi=hard" mps3-an547 0x0 512K 0x20000000 512K)
+if(NOT DEFINED fovea_board_${FOVEA_BOARD})
+  message(FATAL_ERROR "FOVEA_BOARD is '${FOVEA_BOARD}': pass m0, m3, m4, m7, m33 or m55.")
+endif()
+set(fovea_board ${fovea_board_${FOVEA_BOARD}})
+list(GET fovea_board 0 fovea_core)
+list(GET fovea_board 1 fovea_machine)
+list(SUBLIST fovea_board 2 4 FOVEA_BOARD_MEMORY)
+
+set(CMAKE_C_FLAGS_INIT "${fovea_core} -mthumb -ffunction-sections -fdata-sections")
+set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT} -fno-threadsafe-statics")
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_CROSSCOMPILING_EMULATOR "${CMAKE_CURRENT_LIST_DIR}/../platforms/cortex-m/run;${fovea_machine}")
