@@ -16,9 +16,7 @@ struct avx2_registers {
   static FOVEA_INLINE void store(void* p, reg x) { _mm256_storeu_si256(static_cast<reg*>(p), x); }
   static FOVEA_INLINE reg spread(int32_t x) { return _mm256_set1_epi32(x); }
   static FOVEA_INLINE reg add(reg a, reg b) { return _mm256_add_epi32(a, b); }
-  static FOVEA_INLINE reg shift_round(reg x, int by) {
-    return _mm256_sra_epi32(add(x, spread(1 << (by - 1))), _mm_cvtsi32_si128(by));
-  }
+  static FOVEA_INLINE reg shift_round(reg x, int by) { return _mm256_sra_epi32(add(x, spread(1 << (by - 1))), _mm_cvtsi32_si128(by)); }
 };
 
 struct avx2_dot : avx2_registers {
@@ -38,7 +36,9 @@ struct avx2_dot : avx2_registers {
   template <int Step>
   static FOVEA_INLINE void add(acc& sum, piece y, chunk x) {
     reg product; // left to itself, gcc moves sums from register to register and spills
-    asm("vpmaddwd %[y], %[x], %[product]\n\tvpaddd %[product], %[sum], %[sum]" : [sum] "+x"(sum), [product] "=&x"(product) : [x] "x"(x), [y] "xm"(y));
+    asm("vpmaddwd %[y], %[x], %[product]\n\tvpaddd %[product], %[sum], %[sum]"
+        : [sum] "+x"(sum), [product] "=&x"(product)
+        : [x] "x"(x), [y] "xm"(y));
   }
   template <class Start>
   static FOVEA_INLINE void begin(acc (&sum)[4], Start start) {
@@ -61,7 +61,8 @@ struct avx2_weights : avx2_registers {
       reg t = load(s);
       if constexpr (!Octaves) {
         t = _mm256_sll_epi32(t, up);
-        t = _mm256_blend_epi32(_mm256_srli_epi64(_mm256_mul_epi32(t, multiplier), 32), _mm256_mul_epi32(_mm256_srli_epi64(t, 32), multiplier), 0xaa);
+        t = _mm256_blend_epi32(_mm256_srli_epi64(_mm256_mul_epi32(t, multiplier), 32),
+                               _mm256_mul_epi32(_mm256_srli_epi64(t, 32), multiplier), 0xaa);
       }
       return _mm256_sub_epi32(base, t);
     }
@@ -101,7 +102,8 @@ struct avx2_weights : avx2_registers {
 
   // leave(j, y): keys j .. j + 15 in order. False, and nothing summed, when a key lies above the reference.
   template <bool Octaves, class Leave>
-  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum, const int16_t* by, Leave leave) {
+  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum, const int16_t* by,
+                                 Leave leave) {
     const constants c = make(scale, reference);
     reg sign = _mm256_setzero_si256(), total = load(sum);
 #pragma GCC unroll 2

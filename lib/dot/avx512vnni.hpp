@@ -17,9 +17,7 @@ struct avx512_registers {
   static FOVEA_INLINE void store(void* p, reg x) { _mm512_storeu_si512(p, x); }
   static FOVEA_INLINE reg spread(int32_t x) { return _mm512_set1_epi32(x); }
   static FOVEA_INLINE reg add(reg a, reg b) { return _mm512_add_epi32(a, b); }
-  static FOVEA_INLINE reg shift_round(reg x, int by) {
-    return _mm512_sra_epi32(add(x, spread(1 << (by - 1))), _mm_cvtsi32_si128(by));
-  }
+  static FOVEA_INLINE reg shift_round(reg x, int by) { return _mm512_sra_epi32(add(x, spread(1 << (by - 1))), _mm_cvtsi32_si128(by)); }
   static FOVEA_INLINE reg four(const void* a) { // bytes, sixteen times
     int32_t x;
     std::memcpy(&x, a, sizeof x);
@@ -74,7 +72,9 @@ struct avx512vnni_values : avx512_registers {
     pin(sum.high);
   }
   template <class Start>
-  static FOVEA_INLINE void begin(acc (&sum)[1], Start) { sum[0] = {spread(0), spread(0)}; }
+  static FOVEA_INLINE void begin(acc (&sum)[1], Start) {
+    sum[0] = {spread(0), spread(0)};
+  }
   static FOVEA_INLINE void fold(const acc (&sum)[1], int, reg (&out)[1]) {
     out[0] = avx512_registers::add(_mm512_slli_epi32(sum[0].high, 8), sum[0].low);
   }
@@ -105,7 +105,8 @@ struct avx512_weights : avx512_registers {
 
   // False, and nothing summed, when a key lies above the reference.
   template <bool Octaves>
-  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, uint8_t* p, int32_t* sum, const int16_t* by) {
+  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, uint8_t* p, int32_t* sum,
+                                 const int16_t* by) {
     alignas(64) static constexpr int16_t evens[32] = {0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
                                                       32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, 60, 62};
     const reg low_halves = load(evens), high_halves = _mm512_add_epi16(low_halves, _mm512_set1_epi16(1));

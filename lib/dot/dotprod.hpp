@@ -59,7 +59,8 @@ struct dotprod_values : neon_registers {
 // Leaves weights as two signed bytes: high = (y + 128) >> 8, low = the rest.
 struct dotprod_weights : neon_weights {
   template <bool Octaves>
-  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum, const int16_t* by) {
+  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
+                                 const int16_t* by) {
     return neon_weights::weigh<Octaves>(s, scale, reference, sum, by, [&](int j, int16x8_t y0, int16x8_t y1) FOVEA_LAMBDA_INLINE {
       vst1q_s8(p + j, vcombine_s8(vmovn_s16(y0), vmovn_s16(y1)));
       vst1q_s8(p + dotprod_values::plane + j, vcombine_s8(vrshrn_n_s16(y0, 8), vrshrn_n_s16(y1, 8)));

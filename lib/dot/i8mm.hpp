@@ -86,7 +86,8 @@ struct i8mm_values : i8mm_dot {
 // Weights as pairs of eight signed bytes, low and high.
 struct i8mm_weights : neon_weights {
   template <bool Octaves>
-  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum, const int16_t* by) {
+  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
+                                 const int16_t* by) {
     return neon_weights::weigh<Octaves>(s, scale, reference, sum, by, [&](int j, int16x8_t y0, int16x8_t y1) FOVEA_LAMBDA_INLINE {
       vst1q_s8(p + 2 * j, vcombine_s8(vmovn_s16(y0), vrshrn_n_s16(y0, 8)));
       vst1q_s8(p + 2 * j + 16, vcombine_s8(vmovn_s16(y1), vrshrn_n_s16(y1, 8)));

@@ -72,7 +72,8 @@ struct neon_weights : neon_registers {
 
   // leave(j, y0, y1): keys j .. j + 15. False, and nothing summed, when a key lies above the reference.
   template <bool Octaves, class Leave>
-  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum, const int16_t* by, Leave leave) {
+  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum, const int16_t* by,
+                                 Leave leave) {
     const reg base = spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16));
     const reg multiplier = spread(scale.score_multiplier), up = spread(31 - scale.score_shift);
     reg sign = spread(0), total = load(sum);

@@ -5,10 +5,10 @@
 
 namespace fovea {
 
-constexpr int fixed_block = 64;                    // keys that share one look at the reference; aligned to absolute key 0
-constexpr int32_t fixed_octave_limit = 1 << 28;    // octaves in Q16 lie below this
-constexpr int32_t fixed_absent = -(1 << 29);       // octaves of a key that is not seen: its weight is 0 under any reference
-constexpr int32_t fixed_lowest_reference = -4097;  // whole octaves; below every key, above every absent one
+constexpr int fixed_block = 64;                   // keys that share one look at the reference; aligned to absolute key 0
+constexpr int32_t fixed_octave_limit = 1 << 28;   // octaves in Q16 lie below this
+constexpr int32_t fixed_absent = -(1 << 29);      // octaves of a key that is not seen: its weight is 0 under any reference
+constexpr int32_t fixed_lowest_reference = -4097; // whole octaves; below every key, above every absent one
 
 static constexpr int32_t multiply_round(int32_t a, int32_t b) { return (a * b + (1 << 14)) >> 15; }
 

@@ -14,7 +14,7 @@ namespace fovea {
 namespace {
 
 const fixed_kernel* const kernels[] = {
-    // the best last
+// the best last
 #if FOVEA_WITH_FIXED_SCALAR
     &fixed_scalar_kernel,
 #endif
@@ -48,7 +48,8 @@ static_assert(sizeof names / sizeof *names == FOVEA_FIXED_ISA_END);
 
 const fixed_kernel* find_fixed_kernel(int32_t isa, bool wide) {
   for (int i = static_cast<int>(sizeof kernels / sizeof *kernels) - 1; i >= 0; --i)
-    if ((isa == FOVEA_FIXED_BEST || kernels[i]->isa == isa) && cpu_runs_fixed(kernels[i]->isa)) return wide ? &fixed_wide_kernel : kernels[i];
+    if ((isa == FOVEA_FIXED_BEST || kernels[i]->isa == isa) && cpu_runs_fixed(kernels[i]->isa))
+      return wide ? &fixed_wide_kernel : kernels[i];
   return nullptr;
 }
 

@@ -8,7 +8,7 @@ struct fixed_job;
 
 struct fixed_kernel {
   int32_t isa;
-  int32_t rows; // of a tile
+  int32_t rows;                                         // of a tile
   size_t (*scratch)(const fixed_plan& p, int32_t rows); // bytes that a tile of so many rows needs, 64-byte aligned
   void (*attend)(const fixed_job&);
   // When K and V of a kv head are packed once, a kernel may want them in an order or a width of its own: `count` bytes, which stand
@@ -24,8 +24,8 @@ class fixed_panels {
   void turn_to(int32_t kv_head);
   bool one_at_a_time() const { return !p_.panels && !whole_; }
   bool arranged() const { return whole_ && p_.kernel->arrange; } // as the kernel wants them
-  const int8_t* keys(int64_t block);   // of 64 keys, counted from absolute key 0
-  const int8_t* values(int64_t block); // with one_at_a_time: valid until the next block
+  const int8_t* keys(int64_t block);                             // of 64 keys, counted from absolute key 0
+  const int8_t* values(int64_t block);                           // with one_at_a_time: valid until the next block
 
  private:
   int8_t* key_room(int64_t block) const;

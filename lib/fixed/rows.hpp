@@ -74,9 +74,7 @@ static inline key_options options_of(const fixed_plan& p, const fixed_row& r, in
   return o;
 }
 
-static constexpr int32_t limit_octaves(int64_t t) {
-  return static_cast<int32_t>(clamp(t, 1 - fixed_octave_limit, fixed_octave_limit - 1));
-}
+static constexpr int32_t limit_octaves(int64_t t) { return static_cast<int32_t>(clamp(t, 1 - fixed_octave_limit, fixed_octave_limit - 1)); }
 
 // Octaves of key i, whose score is s; absent when a mask hides it.
 static inline int32_t octaves_with(const key_options& o, const fixed_plan& p, const fixed_row& r, int i, int32_t s) {

@@ -54,7 +54,8 @@ FOVEA_INLINE void tile_steps(const typename Dot::chunk (&x)[M], const Byte* b, p
 
 // RowStep is a constant so that all rows of a need one pointer; `next` is the way from a panel to the one beside it.
 template <class Dot, int RowStep, class Byte, int M, int N>
-FOVEA_INLINE void multiply(const typename Dot::element* a, int a_step, const Byte* b, ptrdiff_t next, int depth, tile_sums<Dot, M, N>& acc) {
+FOVEA_INLINE void multiply(const typename Dot::element* a, int a_step, const Byte* b, ptrdiff_t next, int depth,
+                           tile_sums<Dot, M, N>& acc) {
   for (int k = 0; k < depth; k += Dot::deep, a += a_step, b += Dot::deep * 16) {
     typename Dot::chunk x[M];
 #pragma GCC unroll 16

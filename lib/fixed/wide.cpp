@@ -1,4 +1,5 @@
 // Integer attention on 16-bit numbers: exact 64-bit scores and sums, weights of 15 or of 22 bits.
+#include "fixed/fine.hpp"
 #include "fixed/rows.hpp"
 #include "fixed/soft_float.hpp"
 #include "isa/fixed_table.hpp"
@@ -13,35 +14,17 @@ struct weights_of_15_bits {
   }
 };
 
-struct weights_of_22_bits {
-  static constexpr int fraction = 22;
-  static int64_t weight(int64_t u) {
-    const int whole = static_cast<int>(larger(0, smaller(u >> fraction, 23)));
-    const int64_t y = exp2(static_cast<int32_t>(u & ((1 << fraction) - 1)) << 9);
-    return whole == 23 ? 0 : (y + (1 << (7 + whole))) >> (8 + whole);
-  }
-
- private:
-  // 2^-f for f in Q31, in Q30: a polynomial of degree 6, off by at most 4e-9.
-  static int64_t exp2(int64_t f) {
-    constexpr int32_t factors[] = {117391, -1369601, 10286296, -59582935, 257938912, -744260973, 1 << 30};
-    int64_t y = 0;
-    for (int32_t factor : factors) y = ((y * f) >> 31) + factor;
-    return y;
-  }
-};
-
-constexpr int64_t shift_round_long(int64_t x, int64_t shift) {
-  return shift == 0 ? x : shift > 62 ? 0 : (x >> shift) + ((x >> (shift - 1)) & 1);
-}
-
 constexpr int64_t hidden = INT64_MIN;
 
 template <class Weights>
 class wide_row {
  public:
   wide_row(const fixed_job& job, int32_t row)
-      : p_(*job.p), kv_head_(job.kv_head), row_(make_row(p_, job.kv_head, row)), acc_(reinterpret_cast<int64_t*>(job.scratch)), t_(acc_ + p_.width) {}
+      : p_(*job.p),
+        kv_head_(job.kv_head),
+        row_(make_row(p_, job.kv_head, row)),
+        acc_(reinterpret_cast<int64_t*>(job.scratch)),
+        t_(acc_ + p_.width) {}
 
   void attend() {
     for (int c = 0; c < p_.v_dim; ++c) acc_[c] = 0;
@@ -117,23 +100,14 @@ class wide_row {
   void finish() const {
     if (p_.out_type == FOVEA_FIXED_F32) return finish_floats();
     int16_t* out = reinterpret_cast<int16_t*>(row_.out);
-    int length = 1; // of the sum, in bits
-    while (length < 63 && sum_ >> length) ++length;
-    const uint32_t normal = static_cast<uint32_t>(length > 32 ? sum_ >> (length - 32) : sum_ << (32 - length));
-    const int64_t multiplier = sum_ ? (inverse_of(normal) * row_.scale->out_multiplier) >> 31 : 0;
+    const int length = length_of(sum_);
+    const int64_t multiplier = sum_ ? (inverse_of(sum_, length) * row_.scale->out_multiplier) >> 31 : 0;
     const int shift = 14 - row_.scale->out_shift;
     for (int c = 0; c < p_.v_dim; ++c) {
       const int64_t a = length > 16 ? shift_round_long(acc_[c], length - 16) : acc_[c] * (1 << (16 - length));
       const int64_t y = shift_round_long((a * multiplier) >> 32, shift) + p_.zero_out;
       out[c] = static_cast<int16_t>(clamp(y, -32768, 32767));
     }
-  }
-
-  // 2^62 / x for x with its leading bit set: 16 bits by a 32-bit division, 30 by one step of Newton's.
-  static int64_t inverse_of(uint32_t x) {
-    const int64_t r = static_cast<int64_t>(0xffffffffu / (x >> 15)) << 15;
-    const int64_t rest = (int64_t{1} << 62) - r * x;
-    return smaller(r + ((r * (rest >> 31)) >> 31), 0x7fffffff);
   }
 
   void finish_floats() const {

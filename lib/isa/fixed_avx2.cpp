@@ -15,7 +15,8 @@ struct avx2 : avx2_registers {
   using shapes = fixed_shapes<fixed_shape<3, 1, 3, 1>, fixed_shape<2, 1, 2, 1>, fixed_shape<1, 1, 1, 1>>;
 
   template <bool Octaves>
-  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p, int32_t* sum, const int16_t* by) {
+  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p, int32_t* sum,
+                                 const int16_t* by) {
     return avx2_weights::weigh<Octaves>(s, scale, reference, sum, by, [&](int j, __m256i y) FOVEA_LAMBDA_INLINE { store(p + j, y); });
   }
 };

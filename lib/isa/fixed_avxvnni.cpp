@@ -14,7 +14,8 @@ struct avxvnni : avx2_registers {
   using shapes = fixed_shapes<fixed_shape<6, 1, 3, 1>, fixed_shape<4, 1, 2, 1>, fixed_shape<2, 2, 2, 1>, fixed_shape<1, 2, 1, 1>>;
 
   template <bool Octaves>
-  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, uint8_t* p, int32_t* sum, const int16_t* by) {
+  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, uint8_t* p, int32_t* sum,
+                                 const int16_t* by) {
     return avx2_weights::weigh<Octaves>(s, scale, reference, sum, by, [&](int j, __m256i y) FOVEA_LAMBDA_INLINE {
       const __m256i low = _mm256_and_si256(y, _mm256_set1_epi16(255)), high = _mm256_srli_epi16(y, 8);
       const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(low, high), 0xd8); // low bytes, then high bytes

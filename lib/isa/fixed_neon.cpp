@@ -15,7 +15,8 @@ struct neon : neon_registers {
   using shapes = fixed_shapes<fixed_shape<1, 1, 1, 1>>;
 
   template <bool Octaves>
-  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p, int32_t* sum, const int16_t* by) {
+  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p, int32_t* sum,
+                                 const int16_t* by) {
     return neon_weights::weigh<Octaves>(s, scale, reference, sum, by, [&](int j, int16x8_t y0, int16x8_t y1) FOVEA_LAMBDA_INLINE {
       vst1q_s16(p + j, y0);
       vst1q_s16(p + j + 8, y1);

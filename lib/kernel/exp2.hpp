@@ -6,10 +6,11 @@ namespace fovea {
 
 constexpr float log2_e = 1.44269504f;
 constexpr float ln_2 = 6.93147181e-1f;
-constexpr float magic = 12582912.f;      // 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits
-constexpr float deepest = -100.f;        // exponents stop here: 2^-100 cannot be seen beside 1, and is far from denormal
-constexpr float lowest = -3e38f;         // the reference of a row that has seen no key
-constexpr float exact_limit = 4194304.f; // 2^22: below it, magic - top is exact
+constexpr float magic = 12582912.f;        // 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits
+constexpr float power_magic = magic + 127; // then the low bits are the exponent of a float
+constexpr float deepest = -100.f;          // exponents stop here: 2^-100 cannot be seen beside 1, and is far from denormal
+constexpr float lowest = -3e38f;           // the reference of a row that has seen no key
+constexpr float exact_limit = 4194048.f;   // below it, power_magic - top is exact
 
 // The reference for a largest score x: an integer at most 1 away. Floats from 2^23 on are integers already, and magic would round them.
 template <class Isa, int N>
@@ -28,14 +29,14 @@ FOVEA_INLINE typename Isa::reg exp2_slope(typename Isa::reg r) {
   return Isa::fma(p, r, Isa::spread(6.93147004e-1f));
 }
 
-// 2^(score - top) for an integer top: shift = magic - top, floor = top + deepest. The subtraction happens in the exponent, without
-// rounding.
+// 2^(score - top) for an integer top: shift = power_magic - top, floor = top + deepest. The subtraction happens in the exponent, without
+// rounding. The power of two is multiplied, so that a NaN stays one whatever its bits.
 template <class Isa>
 FOVEA_INLINE typename Isa::reg exp2_reg(typename Isa::reg score, typename Isa::reg shift, typename Isa::reg floor) {
   const auto x = Isa::max(score, floor);
   const auto t = Isa::add(x, shift);
   const auto r = Isa::sub(x, Isa::sub(t, shift)); // exact, |r| <= 1/2
-  return Isa::raise(Isa::fma(exp2_slope<Isa>(r), r, Isa::spread(1.f)), t);
+  return Isa::mul(Isa::fma(exp2_slope<Isa>(r), r, Isa::spread(1.f)), Isa::power(t));
 }
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> exp2_from(const floats<Isa, N>& score, const floats<Isa, N>& shift, const floats<Isa, N>& floor) {
@@ -44,7 +45,7 @@ FOVEA_INLINE floats<Isa, N> exp2_from(const floats<Isa, N>& score, const floats<
 // 2^x for x <= 0, no deeper than 2^-100: an exact power of two when x is an integer.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> exp2_below(const floats<Isa, N>& x) {
-  return exp2_from(x, floats<Isa, N>::all(magic), floats<Isa, N>::all(deepest));
+  return exp2_from(x, floats<Isa, N>::all(power_magic), floats<Isa, N>::all(deepest));
 }
 
 } // namespace fovea

@@ -17,10 +17,10 @@ struct step {
 // exact to a few units in the last place also where it is small.
 template <class Isa>
 FOVEA_INLINE typename Isa::reg soft_capped(typename Isa::reg s, typename Isa::reg cap, typename Isa::reg factor) {
-  const auto m0 = Isa::spread(magic), one = Isa::spread(1.f);
+  const auto m0 = Isa::spread(power_magic), one = Isa::spread(1.f);
   const auto x = Isa::max(Isa::mul(Isa::abs(s), factor), Isa::spread(deepest)); // factor is negative
   const auto t = Isa::add(x, m0), n = Isa::sub(t, m0);
-  const auto whole = Isa::raise(one, t); // 2^x = 2^n (1 + r q)
+  const auto whole = Isa::power(t); // 2^x = 2^n (1 + r q)
   const auto minus_r = Isa::mul(whole, Isa::sub(n, x));
   const auto m = Isa::fma(minus_r, exp2_slope<Isa>(Isa::sub(x, n)), Isa::sub(one, whole));
   const auto y = Isa::mul(cap, Isa::div(m, Isa::sub(Isa::spread(2.f), m)));

@@ -46,10 +46,8 @@ struct neon_isa {
     const float32x2_t half = vmax_f32(vget_low_f32(x), vget_high_f32(x));
     return vget_lane_f32(vpmax_f32(half, half), 0);
   }
-  // p * 2^n, where n stands in the low bits of the float t
-  static FOVEA_INLINE reg raise(reg p, reg t) {
-    return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(p), vshlq_n_s32(vreinterpretq_s32_f32(t), 23)));
-  }
+  // 2^n, where n + 127 stands in the low bits of the float t
+  static FOVEA_INLINE reg power(reg t) { return vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(t), 23)); }
   // x = m * 2^n with m in [sqrt(1/2), sqrt(2))
   static FOVEA_INLINE void split(reg x, reg& m, reg& n) {
     const int32x4_t bits = vreinterpretq_s32_f32(x);

@@ -10,10 +10,10 @@ namespace fovea {
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> exp2_near(const floats<Isa, N>& x) {
   using vector = floats<Isa, N>;
-  const auto shift = vector::all(magic + 127); // 127: the low bits of t are the exponent of a float
+  const auto shift = vector::all(power_magic);
   const auto t = x + shift, r = x - (t - shift);
   const auto slope = vector::each([&](int i) FOVEA_LAMBDA_INLINE { return exp2_slope<Isa>(r.r[i]); });
-  const auto power = vector::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::raise(Isa::spread(0), t.r[i]); });
+  const auto power = vector::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::power(t.r[i]); });
   return fma(slope, r, vector::all(1)) * power;
 }
 

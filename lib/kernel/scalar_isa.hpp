@@ -35,14 +35,13 @@ struct scalar_isa {
     std::memcpy(&m, &bits, sizeof m);
     n = static_cast<float>(k);
   }
-  // p * 2^n, where n stands in the low bits of the float t
-  static FOVEA_INLINE reg raise(reg p, reg t) {
-    uint32_t bits, exponent;
-    std::memcpy(&bits, &p, sizeof bits);
-    std::memcpy(&exponent, &t, sizeof exponent);
-    bits += exponent << 23;
-    std::memcpy(&p, &bits, sizeof p);
-    return p;
+  // 2^n, where n + 127 stands in the low bits of the float t
+  static FOVEA_INLINE reg power(reg t) {
+    uint32_t bits;
+    std::memcpy(&bits, &t, sizeof bits);
+    bits <<= 23;
+    std::memcpy(&t, &bits, sizeof t);
+    return t;
   }
   static FOVEA_INLINE void transpose(reg (&)[1]) {}
 };

@@ -39,7 +39,7 @@ float peak_of(const visit& z, int row) {
   return largest(peak);
 }
 
-// Is magic - top exact? Not for a NaN either.
+// Is power_magic - top exact? Not for a NaN either.
 FOVEA_INLINE bool exact(float top) { return top < exact_limit && top > -exact_limit; }
 
 template <class Isa>
@@ -83,7 +83,7 @@ FOVEA_INLINE void raise_tops(const visit& z, Peak peak_of_row) {
 template <class Isa, bool Hides>
 FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
   float* s = z.s + row * score_stride;
-  const auto shift = f32x16<Isa>::all(magic - top), floor = f32x16<Isa>::all(top + deepest), zero = f32x16<Isa>::all(0);
+  const auto shift = f32x16<Isa>::all(power_magic - top), floor = f32x16<Isa>::all(top + deepest), zero = f32x16<Isa>::all(0);
   const auto weight = [&](const f32x16<Isa>& score) FOVEA_LAMBDA_INLINE {
     const auto w = exp2_from(score, shift, floor);
     if constexpr (!Hides) return w;

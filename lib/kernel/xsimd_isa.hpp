@@ -55,11 +55,8 @@ struct xsimd_isa {
     m = xsimd::bitwise_cast<float>(bits - (k << 23));
     n = xsimd::batch_cast<float>(k);
   }
-  // p * 2^n, where n stands in the low bits of the float t
-  static FOVEA_INLINE reg raise(reg p, reg t) {
-    const ints n = xsimd::bitwise_cast<int32_t>(t);
-    return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<int32_t>(p) + (n << 23));
-  }
+  // 2^n, where n + 127 stands in the low bits of the float t
+  static FOVEA_INLINE reg power(reg t) { return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<int32_t>(t) << 23); }
   static FOVEA_INLINE void transpose(reg (&t)[lanes]) { xsimd::transpose(t, t + lanes); }
 };
 
