@@ -15,13 +15,14 @@ struct unit {
 
 int32_t unit_row_count(const plan& p, int64_t row) { return static_cast<int32_t>(smaller(unit_rows, p.rows - row)); }
 
-// What a unit costs, in panels of keys that its last row sees: enough to balance parts.
+// What a unit costs: its rows, times the panels of keys that the last of them sees. Enough to balance parts.
 int64_t cost_of(const plan& p, const unit& u) {
-  const seen s = seen_by(p.see, (u.row + unit_row_count(p, u.row) - 1) / p.group);
+  const int32_t rows = unit_row_count(p, u.row);
+  const seen s = seen_by(p.see, (u.row + rows - 1) / p.group);
   const int64_t begin = u.span < 0 ? 0 : (p.first_span + u.span) * static_cast<int64_t>(span_keys);
   const int64_t end = u.span < 0 ? p.see.end : begin + span_keys;
   const auto between = [&](int64_t from, int64_t to) { return clamp(to, begin, end) - clamp(from, begin, end); };
-  return 1 + (between(p.see.first_key, s.head) + between(s.from, s.to)) / 16;
+  return rows * (1 + (between(p.see.first_key, s.head) + between(s.from, s.to)) / 16);
 }
 
 template <class Visit>
@@ -32,15 +33,18 @@ void each_unit(const plan& p, Visit visit) {
       for (int64_t row = 0; row < p.rows; row += unit_rows) visit(unit{g, p.partials ? span : -1, row});
 }
 
-// Calls visit for the units of this part: unit u belongs to part cost before u / share.
+// Where part `index` begins in a row of `total`: parts differ by one at most, without a product that could overflow.
+int64_t part_begin(int64_t total, int32_t index, int32_t count) { return total / count * index + smaller(index, total % count); }
+
+// Calls visit for the units of this part: those whose cost begins within it.
 template <class Visit>
 void each_own_unit(const plan& p, Visit visit) {
   if (p.parts == 1) return each_unit(p, visit);
   int64_t total = 0, before = 0;
   each_unit(p, [&](const unit& u) { total += cost_of(p, u); });
-  const int64_t share = total / p.parts + 1;
+  const int64_t begin = part_begin(total, p.part, p.parts), end = part_begin(total, p.part + 1, p.parts);
   each_unit(p, [&](const unit& u) {
-    if (before / share == p.part) visit(u);
+    if (begin <= before && before < end) visit(u);
     before += cost_of(p, u);
   });
 }

@@ -1,6 +1,7 @@
 // Integer attention gives the bits of its written specification: on every ISA, from rows and panels, in any scratch, in any parts.
 #include <doctest/doctest.h>
 
+#include <cstdio>
 #include <string>
 
 #include "fixed_problem.hpp"
@@ -45,7 +46,20 @@ std::vector<fixed_problem> cases() {
       c("sinks alone").heads(2).dims(32).lengths(2, 0).sinks(),
       c("a scale per head").heads(4, 2).dims(32).lengths(6, 140).scale_per_head(),
       c("a scale per key").heads(4, 2).dims(32).lengths(6, 140).scale_per_key().causal(),
-      c("everything at once").heads(4, 2).dims(40, 24).lengths(9, 200).zeros(3, 4, 0, 6).masked().biased().alibi().sinks().scale_per_head().causal().window(150, 0).keep_first(2).steepness(0.3),
+      c("everything at once")
+          .heads(4, 2)
+          .dims(40, 24)
+          .lengths(9, 200)
+          .zeros(3, 4, 0, 6)
+          .masked()
+          .biased()
+          .alibi()
+          .sinks()
+          .scale_per_head()
+          .causal()
+          .window(150, 0)
+          .keep_first(2)
+          .steepness(0.3),
       c("61 rows").heads(1).dims(80, 48).lengths(61, 190).causal(),
   };
 #if !FOVEA_SMALL
@@ -116,5 +130,8 @@ TEST_CASE("int8: every ISA gives the bits of the specification") {
         check_ways(x, isa, expected);
       }
     }
-  MESSAGE("digest of int8 attention: " << digest);
+  char text[17];
+  std::snprintf(text, sizeof text, "%08lx%08lx", static_cast<unsigned long>(digest >> 32),
+                static_cast<unsigned long>(digest & 0xFFFFFFFFu));
+  MESSAGE("digest of int8 attention: " << std::string(text));
 }

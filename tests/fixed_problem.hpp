@@ -6,7 +6,7 @@
 #include "fixed_reference.hpp"
 #include "fovea/fixed.hpp"
 
-enum class filling { noise, uniform, extremes, rising, lowest, one_key };
+enum class filling { noise, uniform, extremes, rising, lowest, one_key, outliers };
 
 class fixed_problem {
  public:
@@ -45,7 +45,9 @@ class fixed_problem {
   std::vector<int8_t> key_panels, value_panels;
   // The same call with k and v in panels; first_key must be a multiple of 64.
   fovea_fixed_attention packed();
-  size_t row_bytes() const { return static_cast<size_t>(v_dim()) * (call_.out.dtype == FOVEA_FIXED_S8 ? 1 : call_.out.dtype == FOVEA_FIXED_S16 ? 2 : 4); }
+  size_t row_bytes() const {
+    return static_cast<size_t>(v_dim()) * (call_.out.dtype == FOVEA_FIXED_S8 ? 1 : call_.out.dtype == FOVEA_FIXED_S16 ? 2 : 4);
+  }
   int32_t v_dim() const { return call_.v_dim ? call_.v_dim : call_.dim; }
   int32_t kv_heads() const { return call_.kv_heads ? call_.kv_heads : call_.q_heads; }
   std::vector<unsigned char> expected() const;
@@ -53,6 +55,7 @@ class fixed_problem {
  private:
   uint32_t random() { return state_ = state_ * 1664525u + 1013904223u, state_ >> 8; }
   int32_t normal(double sigma);
+  int32_t with_outliers(int32_t channel);
   int32_t pick(filling kind, size_t i, size_t count);
   template <class T>
   void fill(std::vector<T>& x, size_t count, filling kind);
@@ -83,13 +86,28 @@ inline int32_t fixed_problem::normal(double sigma) {
 inline int32_t fixed_problem::pick(filling kind, size_t i, size_t count) {
   const int32_t low = wide_ ? -32768 : -128, span = wide_ ? 65535 : 255;
   switch (kind) {
-    case filling::noise: return normal(wide_ ? 7282 : 28.2);
-    case filling::uniform: return low + static_cast<int32_t>(random() % static_cast<uint32_t>(span + 1));
-    case filling::extremes: return random() & 1 ? low + span : low;
-    case filling::rising: return low + static_cast<int32_t>(static_cast<uint64_t>(i) * static_cast<uint64_t>(span) / count);
-    case filling::one_key: return i < count / 2 || i >= count / 2 + static_cast<size_t>(call_.dim) ? normal(wide_ ? 300 : 3) : low + span;
-    default: return low;
+    case filling::noise:
+      return normal(wide_ ? 7282 : 28.2);
+    case filling::uniform:
+      return low + static_cast<int32_t>(random() % static_cast<uint32_t>(span + 1));
+    case filling::extremes:
+      return random() & 1 ? low + span : low;
+    case filling::rising:
+      return low + static_cast<int32_t>(static_cast<uint64_t>(i) * static_cast<uint64_t>(span) / count);
+    case filling::one_key:
+      return i < count / 2 || i >= count / 2 + static_cast<size_t>(call_.dim) ? normal(wide_ ? 300 : 3) : low + span;
+    case filling::outliers:
+      return with_outliers(static_cast<int32_t>(i % static_cast<size_t>(call_.dim)));
+    default:
+      return low;
   }
+}
+
+// Keys whose channels differ: two lie far from zero, one is six times as wide.
+inline int32_t fixed_problem::with_outliers(int32_t channel) {
+  if (channel == 5) return normal(9) + 72;
+  if (channel == 20) return normal(9) - 72;
+  return normal(channel == 17 ? 54 : 9);
 }
 
 template <class T>
@@ -99,20 +117,25 @@ void fixed_problem::fill(std::vector<T>& x, size_t count, filling kind) {
 }
 
 inline void fixed_problem::make_tensors() {
-  const auto count = [](int32_t a, int32_t b, int32_t c) { return static_cast<size_t>(a) * static_cast<size_t>(b) * static_cast<size_t>(c); };
+  const auto count = [](int32_t a, int32_t b, int32_t c) {
+    return static_cast<size_t>(a) * static_cast<size_t>(b) * static_cast<size_t>(c);
+  };
   const size_t nq = count(call_.q_heads, call_.queries, call_.dim), nk = count(kv_heads(), call_.keys, call_.dim);
   const size_t nv = count(kv_heads(), call_.keys, v_dim());
   const bool steady = kind_ == filling::rising || kind_ == filling::one_key;
   const auto fill_all = [&](auto& q, auto& k, auto& v) {
-    fill(q, nq, steady ? filling::noise : kind_);
+    const bool keys_only = steady || kind_ == filling::outliers;
+    fill(q, nq, keys_only ? filling::noise : kind_);
     if (steady)
       for (auto& x : q) x = static_cast<std::decay_t<decltype(x)>>(wide_ ? 30000 : 100);
     fill(k, nk, kind_);
-    fill(v, nv, steady ? filling::uniform : kind_);
+    fill(v, nv, steady ? filling::uniform : keys_only ? filling::noise : kind_);
     call_.q.data = q.data(), call_.k.data = k.data(), call_.v.data = v.data();
   };
-  if (wide_) fill_all(q16_, k16_, v16_);
-  else fill_all(q8_, k8_, v8_);
+  if (wide_)
+    fill_all(q16_, k16_, v16_);
+  else
+    fill_all(q8_, k8_, v8_);
   call_.q.dtype = call_.k.dtype = call_.v.dtype = wide_ ? FOVEA_FIXED_S16 : FOVEA_FIXED_S8;
 }
 
@@ -174,8 +197,10 @@ inline fovea_fixed_attention fixed_problem::packed() {
   value_panels.assign(value_room * static_cast<size_t>(kv_heads()), 0x5a);
   for (int32_t g = 0; g < kv_heads(); ++g) {
     const size_t rows = static_cast<size_t>(g) * static_cast<size_t>(call_.keys);
-    fovea_fixed_pack_keys(key_panels.data() + static_cast<size_t>(g) * key_room, 0, k8_.data() + rows * static_cast<size_t>(call_.dim), 0, call_.keys, call_.dim);
-    fovea_fixed_pack_values(value_panels.data() + static_cast<size_t>(g) * value_room, 0, v8_.data() + rows * static_cast<size_t>(v_dim()), 0, call_.keys, v_dim());
+    fovea_fixed_pack_keys(key_panels.data() + static_cast<size_t>(g) * key_room, 0, k8_.data() + rows * static_cast<size_t>(call_.dim), 0,
+                          call_.keys, call_.dim);
+    fovea_fixed_pack_values(value_panels.data() + static_cast<size_t>(g) * value_room, 0, v8_.data() + rows * static_cast<size_t>(v_dim()),
+                            0, call_.keys, v_dim());
   }
   a.k.layout = a.v.layout = FOVEA_PANELS;
   a.k.data = key_panels.data(), a.v.data = value_panels.data();

@@ -180,7 +180,8 @@ inline std::vector<double> exact(const call& x, int32_t h, int32_t i) {
   const auto octaves = [&](int32_t n) {
     wide s = 0;
     for (int32_t c = 0; c < x.a.dim; ++c) s += x.q(h, i, c) * x.k(x.kv_head(h), n, c);
-    double t = static_cast<double>(s) * static_cast<double>(x.multiplier(h, n)) / std::exp2(x.scale(h).score_shift + x.scale(h).score_pre_shift + 16);
+    double t = static_cast<double>(s) * static_cast<double>(x.multiplier(h, n)) /
+               std::exp2(x.scale(h).score_shift + x.scale(h).score_pre_shift + 16);
     if (x.a.alibi) t -= x.a.alibi[h] / 65536.0 * static_cast<double>(std::llabs(x.position(i) - x.a.first_key - n));
     return t + x.bias(h, i, n) / 65536.0;
   };

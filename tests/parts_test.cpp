@@ -83,6 +83,17 @@ int run_together(const fovea_attention& call, int32_t parts) {
 
 } // namespace
 
+TEST_CASE("as_many_parts_as_heads_take_one_head_each") {
+  problem p(shape("decode").heads(8).dims(4).lengths(1, 100));
+  for (int32_t index = 0; index < 8; ++index) {
+    fovea_attention a = p.call(isas::only());
+    a.part = {index, 8};
+    p.wipe_results();
+    CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
+    CHECK(count_written(p) == static_cast<int64_t>(p.results().size()) / 8);
+  }
+}
+
 TEST_CASE("parts_run_at_the_same_time") {
   problem p(shape("two spans, so that rows are split too").heads(4, 2).dims(6).lengths(20, 4200).causal());
   isas::for_each([&](int32_t isa) {

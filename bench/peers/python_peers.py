@@ -56,7 +56,10 @@ class Fovea:
     name = "fovea"
 
     def __init__(self, path):
-        self.library = ctypes.CDLL(path)
+        try:
+            self.library = ctypes.CDLL(path)
+        except OSError as broken:
+            sys.exit(f"python_peers: {path} does not load ({broken}): build the target fovea_peers again")
         self.library.fovea_scratch_best.restype = ctypes.c_size_t
         self.library.fovea_peers_peak.restype = self.library.fovea_peers_read.restype = ctypes.c_double
         self.library.fovea_peers_read.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32]

@@ -1,0 +1,135 @@
+// Integer softmax: the accurate one against double, the compatible ones against TFLite's formulas written anew in 64 bits.
+#include "fovea/fixed_softmax.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace {
+
+uint32_t random_state = 1;
+uint32_t noise() { return random_state = random_state * 1664525u + 1013904223u, random_state >> 8; }
+
+// TFLite's primitives as gemmlowp defines them: division towards zero after a nudge, halves away from zero.
+int64_t high_mul(int64_t a, int64_t b) {
+  const int64_t ab = a * b, nudge = ab >= 0 ? 1 << 30 : 1 - (1 << 30);
+  return std::min<int64_t>((ab + nudge) / (int64_t{1} << 31), 2147483647);
+}
+int64_t divide(int64_t x, int e) { return static_cast<int64_t>(std::llround(std::ldexp(static_cast<long double>(x), -e))); }
+int64_t saturate(int64_t x) { return std::clamp<int64_t>(x, -2147483648LL, 2147483647); }
+
+int64_t exp_on_negative(int64_t a) {
+  const int64_t quarter = 1 << 24, within = ((a % quarter + quarter) % quarter) - quarter, rest = within - a;
+  const int64_t x = within * 32 + (1 << 28), x2 = high_mul(x, x), x3 = high_mul(x2, x), x4 = high_mul(x2, x2);
+  const int64_t y = divide(high_mul(divide(x4, 2) + x3, 715827883) + x2, 1);
+  int64_t result = 1895147668 + high_mul(1895147668, x + y);
+  const int64_t powers[] = {1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
+  for (int i = 0; i < 7; ++i)
+    if (rest / (quarter << i) % 2 == 1) result = high_mul(result, powers[i]);
+  return a == 0 ? 2147483647 : result;
+}
+
+std::vector<int32_t> tflite(const std::vector<int8_t>& x, const fovea_tflite_softmax& s, int bits) {
+  const int64_t least = -(int64_t{1} << (bits - 1)), top = *std::max_element(x.begin(), x.end());
+  const auto e = [&](int64_t d) { return exp_on_negative(high_mul(d * (int64_t{1} << s.left_shift), s.multiplier)); };
+  int64_t sum = 0;
+  for (int8_t v : x) sum += v - top >= s.diff_min ? divide(e(v - top), 12) : 0;
+  int headroom = 0;
+  while (!((sum << headroom) >> 31)) ++headroom;
+  const int64_t half = ((sum << headroom) - (int64_t{1} << 31) + 2147483648LL) / 2;
+  int64_t y = 1515870810 + high_mul(half, -1010580540);
+  for (int i = 0; i < 3; ++i) y += saturate(4 * high_mul(y, (1 << 29) - high_mul(half, y)));
+  y = saturate(2 * y);
+  std::vector<int32_t> out;
+  for (int8_t v : x) {
+    const int64_t p = v - top >= s.diff_min ? divide(high_mul(y, e(v - top)), 12 - headroom + 31 - bits) + least : least;
+    out.push_back(static_cast<int32_t>(std::clamp(p, least, -least - 1)));
+  }
+  return out;
+}
+
+std::vector<int8_t> row(size_t count, int kind) {
+  std::vector<int8_t> x(count);
+  for (size_t i = 0; i < count; ++i)
+    x[i] = static_cast<int8_t>(kind == 0 ? noise() % 256 : kind == 1 ? 127 : kind == 2 ? (i == 0 ? 127 : -128) : 100 + noise() % 28);
+  return x;
+}
+
+} // namespace
+
+TEST_CASE("TFLite's int8 softmax, bit for bit") {
+  const fovea_tflite_softmax worked = {1077952640, 19, -3968};
+  std::vector<fovea_tflite_softmax> scales = {worked};
+  for (double scale : {0.001, 0.02, 0.1, 0.25, 1.0}) scales.push_back(fovea::tflite_softmax_scale(scale, 1));
+  for (const fovea_tflite_softmax& s : scales)
+    for (size_t count : {1, 2, 3, 17, 64, 512, 1000, 4095, 4096, 8191})
+      for (int kind = 0; kind < 4; ++kind) {
+        CAPTURE(count);
+        CAPTURE(kind);
+        CAPTURE(s.left_shift);
+        const std::vector<int8_t> x = row(count, kind);
+        std::vector<int8_t> out8(count);
+        std::vector<int16_t> out16(count);
+        REQUIRE(fovea_tflite_softmax_s8(x.data(), static_cast<int32_t>(count), &s, out8.data()) == FOVEA_OK);
+        REQUIRE(fovea_tflite_softmax_s8_s16(x.data(), static_cast<int32_t>(count), &s, out16.data()) == FOVEA_OK);
+        const std::vector<int32_t> right8 = tflite(x, s, 8), right16 = tflite(x, s, 16);
+        CHECK(std::equal(out8.begin(), out8.end(), right8.begin()));
+        CHECK(std::equal(out16.begin(), out16.end(), right16.begin()));
+      }
+}
+
+TEST_CASE("the scale of the converter: the worked numbers") {
+  const double scale = std::ldexp(1077952640.0 / 2147483648.0, 19) / (1 << 26);
+  const fovea_tflite_softmax s = fovea::tflite_softmax_scale(scale, 1);
+  CHECK(s.multiplier == 1077952640);
+  CHECK(s.left_shift == 19);
+  CHECK(s.diff_min == -3968);
+}
+
+TEST_CASE("TFLite's int16 softmax: one element, sums near 2^31, and close to the exact softmax") {
+  fovea::tflite_tables t;
+  fovea::make_tflite_tables(1.0 / 4096, 1, t);
+  const int16_t one = -123;
+  int16_t out = 0;
+  CHECK(fovea_tflite_softmax_s16(&one, 1, &t.scale, &out) == FOVEA_OK);
+  CHECK(out >= 32760); // of 32768: the whole mass
+  for (size_t count : {2, 3, 64, 512, 8191}) {
+    for (int equal = 0; equal < 2; ++equal) {
+      std::vector<int16_t> x(count), y(count);
+      for (int16_t& v : x) v = static_cast<int16_t>(equal ? 77 : static_cast<int32_t>(noise() % 20000) - 10000);
+      CHECK(fovea_tflite_softmax_s16(x.data(), static_cast<int32_t>(count), &t.scale, y.data()) == FOVEA_OK);
+      double sum = 0;
+      const double top = *std::max_element(x.begin(), x.end());
+      for (int16_t v : x) sum += std::exp((v - top) / 4096);
+      for (size_t i = 0; i < count; ++i) CHECK(std::fabs(y[i] - 32768 * std::exp((x[i] - top) / 4096) / sum) < 6); // its tables' error
+    }
+  }
+}
+
+TEST_CASE("the accurate softmax: within one step of 1/65536, and a mask that leaves nothing") {
+  const int32_t multiplier = 1549082005, shift = 20; // 0.0156 of a natural logit
+  const double octave = multiplier / std::exp2(shift + 16);
+  for (size_t count : {1, 2, 5, 100, 1000, 65536}) {
+    CAPTURE(count);
+    std::vector<int8_t> x(count);
+    std::vector<uint8_t> mask(count);
+    std::vector<uint16_t> p(count);
+    for (size_t i = 0; i < count; ++i) x[i] = static_cast<int8_t>(noise()), mask[i] = i == count / 2 || noise() % 4 != 0;
+    REQUIRE(fovea_fixed_softmax_s8(x.data(), mask.data(), static_cast<int32_t>(count), multiplier, shift, p.data()) == FOVEA_OK);
+    double sum = 0, worst = 0;
+    for (size_t i = 0; i < count; ++i) sum += mask[i] ? std::exp2(x[i] * octave) : 0;
+    for (size_t i = 0; i < count; ++i) {
+      if (!mask[i]) CHECK(p[i] == 0);
+      const double right = mask[i] ? 65536 * std::exp2(x[i] * octave) / sum : 0;
+      worst = std::max(worst, std::fabs(p[i] - std::min(right, 65535.0)));
+    }
+    CHECK(worst < 0.6);
+  }
+  const int8_t x[3] = {1, 2, 3};
+  const uint8_t none[3] = {};
+  uint16_t p[3] = {7, 7, 7};
+  CHECK(fovea_fixed_softmax_s8(x, none, 3, multiplier, shift, p) == FOVEA_OK);
+  CHECK((p[0] | p[1] | p[2]) == 0);
+}

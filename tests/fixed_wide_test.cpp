@@ -1,0 +1,82 @@
+// Attention on 16-bit numbers: as close to the exact result as its weights allow, and the same whatever the scratch and the parts.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "fixed_problem.hpp"
+
+namespace {
+
+// Signal to error in dB, of a result in units of v.
+double quality(const fixed_problem& x, double unit) {
+  const fovea_fixed_attention& a = x.call();
+  const fixed_reference::call exact{a};
+  double signal = 0, error = 0;
+  for (int32_t h = 0; h < a.q_heads; ++h)
+    for (int32_t i = 0; i < a.queries; ++i) {
+      const std::vector<double> right = fixed_reference::exact(exact, h, i);
+      for (size_t c = 0; c < right.size(); ++c) {
+        const size_t at = (static_cast<size_t>(h * a.queries + i)) * right.size() + c;
+        float f = 0;
+        int16_t s = 0;
+        if (a.out.dtype == FOVEA_FIXED_F32) std::memcpy(&f, x.out.data() + at * sizeof f, sizeof f);
+        if (a.out.dtype == FOVEA_FIXED_S16) std::memcpy(&s, x.out.data() + at * sizeof s, sizeof s);
+        const double y = (a.out.dtype == FOVEA_FIXED_F32 ? static_cast<double>(f) : s - a.out.zero_point) * unit;
+        signal += right[c] * right[c], error += (y - right[c]) * (y - right[c]);
+      }
+    }
+  return error == 0 ? 200 : 10 * std::log10(signal / error);
+}
+
+void attend(fixed_problem& x, size_t scratch, int32_t parts = 1) {
+  fovea_fixed_attention a = x.call();
+  std::vector<unsigned char> room(scratch);
+  for (int32_t part = 0; part < parts; ++part) {
+    a.part = {part, parts};
+    REQUIRE(fovea_fixed_attend(&a, room.data(), scratch) == FOVEA_OK);
+  }
+}
+
+} // namespace
+
+TEST_CASE("Q15 attention keeps its promise of quality") {
+  struct promise {
+    fixed_problem x;
+    int32_t bits;
+    double f32_db, s16_db; // Q15 output has the scale of v, so its own rounding is all that is left
+  };
+  const double peaky = 3;
+  promise all[] = {
+      {fixed_problem("N(0,1)").heads(2, 1).dims(64).lengths(6, 512), 15, 75, 64},
+      {fixed_problem("N(0,1), 22 bits").heads(2, 1).dims(64).lengths(6, 512), 22, 110, 64},
+      {fixed_problem("peaky").heads(2, 1).dims(64).lengths(6, 512).steepness(peaky), 15, 65, 72},
+      {fixed_problem("peaky, 22 bits").heads(2, 1).dims(64).lengths(6, 512).steepness(peaky), 22, 110, 72},
+      {fixed_problem("causal, odd dims").heads(2, 1).dims(33, 21).lengths(40, 100).causal(), 22, 110, 72},
+      {fixed_problem("ALiBi, bias and a window").heads(2, 1).dims(32).lengths(9, 140).causal().alibi().biased().window(90, 0), 22, 100, 72},
+      {fixed_problem("one key, extremes").heads(1).dims(64).lengths(2, 1).data(filling::extremes).steepness(0.01), 15, 100, 80},
+      {fixed_problem("extremes, 22 bits").heads(1).dims(64).lengths(2, 130).data(filling::extremes).steepness(0.01), 22, 100, 75},
+  };
+  for (promise& p : all)
+    for (int32_t type : {FOVEA_FIXED_F32, FOVEA_FIXED_S16}) {
+      INFO(std::string(p.x.why()));
+      CAPTURE(type);
+      fixed_problem x = p.x;
+      x.wide(p.bits).make(type);
+      REQUIRE(fovea_fixed_check(&x.call()) == FOVEA_OK);
+      attend(x, fovea_fixed_scratch(&x.call()));
+      CHECK(fovea_fixed_scratch(&x.call()) <= FOVEA_FIXED_SCRATCH(x.call().dim, x.v_dim()));
+      const double db = quality(x, type == FOVEA_FIXED_F32 ? 32767 / 4.5 : 1.0);
+      CHECK(db > (type == FOVEA_FIXED_F32 ? p.f32_db : p.s16_db));
+      const std::vector<unsigned char> first = x.out;
+      x.out.assign(x.out.size(), 0x55);
+      attend(x, fovea_fixed_scratch_best(&x.call()), 3);
+      CHECK(x.out == first);
+    }
+}
+
+TEST_CASE("Q15 attention: rows that see nothing are zero, masked keys have no weight") {
+  fixed_problem x("masked");
+  x.heads(1).dims(16).lengths(9, 20).causal().position(-4).wide().make(FOVEA_FIXED_S16);
+  attend(x, fovea_fixed_scratch(&x.call()));
+  for (size_t i = 0; i < 4 * x.row_bytes(); ++i) CHECK(x.out[i] == 0);
+}
