@@ -195,6 +195,9 @@ TEST_CASE("prefix_and_kept_keys") {
       shape("kept keys and a prefix").lengths(20, 40).causal().window(2, 0).keep_first(9).prefix(4),
       shape("kept keys one block away").dims(3).lengths(6, 600).causal().window(10, 0).keep_first(4),
       shape("kept keys in two blocks").dims(3).lengths(6, 600).causal().window(10, 0).keep_first(260),
+      shape("the window leaves the prefix within a tile").heads(7, 1).dims(20).lengths(22, 16).first_key(266).window(8, 29).prefix(270),
+      shape("the same, ungrouped, later rows see two runs").dims(20, 32).lengths(21, 9).first_key(3922).window(1, 32).prefix(3927),
+      shape("a window that begins where the prefix ends, causal").heads(3, 1).dims(9, 30).lengths(40, 60).causal().window(11, 0).prefix(10),
       shape("a gap of one key").lengths(3, 40).position(20).window(9, 0).keep_first(10),
   };
   check_shapes(table);

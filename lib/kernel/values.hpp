@@ -67,10 +67,11 @@ __attribute__((noinline)) void add_row_by_row(const visit& z, int row, Columns c
 }
 
 // One run of keys: first what not all rows of the group see yet, then what all see, then what not all see any more. Where each row begins
-// or ends one key after the row before it, as in windows and causal attention, there is no branch between the rows.
+// or ends one key after the row before it, as in windows and causal attention, there is no branch between the rows. Behind a prefix the
+// second run may begin with a jump, but only once: a first step of one and the right total leave no room for it.
 template <class Isa, class Shape, class Columns>
 FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulator<Isa, Shape>& acc) {
-  constexpr int last = Shape::rows - 1;
+  constexpr int last = Shape::rows - 1, second = last > 0 ? 1 : 0;
   using vector = floats<Isa, Shape::lanes>;
   const int32_t *from = z.from[run] + row, *to = z.to[run] + row;
   const float* s = z.s + row * score_stride;
@@ -88,7 +89,7 @@ FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulat
   };
   if (last > 0 && begin >= end) return add_ragged({from, 0}, {to, 0});
   const int fewer = begin - from[0], more = to[last] - end;
-  if (last > 0 && fewer == last) {
+  if (last > 0 && fewer == last && from[second] == from[0] + 1) {
 #pragma GCC unroll 16
     for (int t = 0; t < last; ++t)
 #pragma GCC unroll 16
@@ -97,7 +98,7 @@ FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulat
     add_ragged({from, 0}, {nullptr, begin});
   }
   if (begin < end) tile<score_stride>(s + begin, 1, panels_view{z.v_row(begin) + c.at, 16, z.v_stride}, end - begin, c, acc);
-  if (last > 0 && more == last) {
+  if (last > 0 && more == last && to[second] == to[0] + 1) {
 #pragma GCC unroll 16
     for (int t = 0; t < last; ++t)
 #pragma GCC unroll 16
