@@ -22,9 +22,9 @@ using stopwatch = ankerl::nanobench::Clock;
 constexpr double least_sample = 150e-6;
 
 constexpr row_work table[] = {
-    {row_work::softmax, 64, 64},     {row_work::softmax, 197, 197},   {row_work::softmax, 512, 512}, {row_work::softmax, 1, 4096},
-    {row_work::softmax, 2048, 2048}, {row_work::softmax, 8192, 4096}, {row_work::matvec, 1, 4096},   {row_work::matvec, 256, 256},
-    {row_work::matvec, 2048, 2048},
+    {row_work::softmax, 64, 64},  {row_work::softmax, 197, 197},   {row_work::softmax, 512, 512},
+    {row_work::softmax, 1, 4096}, {row_work::softmax, 2048, 2048}, {row_work::softmax, 8192, 4096},
+    {row_work::matvec, 1, 4096},  {row_work::matvec, 256, 256},    {row_work::matvec, 2048, 2048},
 };
 
 std::string lower(std::string text) {

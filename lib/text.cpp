@@ -19,10 +19,10 @@ const char* const reasons[] = {
 static_assert(sizeof reasons / sizeof *reasons == FOVEA_REASON_END);
 
 const char* const arguments[] = {
-    "call",      "q",     "k",        "v",          "out",   "q_heads, kv_heads", "dim",     "v_dim", "queries", "keys",
-    "first_key", "flags", "prefix",   "keep_first", "scale", "softcap",           "alibi",   "sinks", "mask",    "lse",
-    "weights",   "part",  "partials", "isa",        "ring",  "reserved",          "scratch",
-    "in",        "w",     "x",        "rows",       "columns",
+    "call",      "q",       "k",        "v",          "out",   "q_heads, kv_heads", "dim",     "v_dim", "queries", "keys",
+    "first_key", "flags",   "prefix",   "keep_first", "scale", "softcap",           "alibi",   "sinks", "mask",    "lse",
+    "weights",   "part",    "partials", "isa",        "ring",  "reserved",          "scratch", "in",    "w",       "x",
+    "rows",      "columns",
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 

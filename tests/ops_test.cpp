@@ -69,8 +69,13 @@ struct table {
   data::guarded<float> in, out, lse;
 
   table(int32_t rows_, int32_t columns_, float size, ptrdiff_t in_gap = 0, ptrdiff_t out_gap = 0)
-      : rows(rows_), columns(columns_), in_stride(columns_ + in_gap), out_stride(columns_ + out_gap), in(extent(in_stride)),
-        out(extent(out_stride)), lse(static_cast<size_t>(rows_)) {
+      : rows(rows_),
+        columns(columns_),
+        in_stride(columns_ + in_gap),
+        out_stride(columns_ + out_gap),
+        in(extent(in_stride)),
+        out(extent(out_stride)),
+        lse(static_cast<size_t>(rows_)) {
     for (int32_t r = 0; r < rows; ++r)
       for (int32_t c = 0; c < columns; ++c) at(r, c) = size * data::noise(17, static_cast<uint32_t>(r * 8192 + c));
   }
@@ -192,12 +197,18 @@ TEST_CASE("softmax_with_scale_softcap_and_masks") {
     int32_t keys;
   };
   const options all[] = {
-      {"a scale", 0.125f, 0, 0, false, 0},          {"a negative scale", -3, 0, 0, false, 0},
-      {"a scale of 0", 0, 0, 0, false, 0},          {"softcap", 1, 3, 0, false, 0},
-      {"softcap and scale", -2, 10, 0, false, 0},   {"one bool mask", 1, 0, 1, false, 0},
-      {"bool masks", 2, 0, 1, true, 0},             {"one bias", 1, 0, 2, false, 0},
-      {"biases, softcap", -1, 7, 2, true, 0},       {"bool masks, softcap", 1, 7, 1, true, 0},
-      {"a mask that ends early", 1, 0, 1, true, 9}, {"a bias that ends early", 1, 2, 2, true, 33},
+      {"a scale", 0.125f, 0, 0, false, 0},
+      {"a negative scale", -3, 0, 0, false, 0},
+      {"a scale of 0", 0, 0, 0, false, 0},
+      {"softcap", 1, 3, 0, false, 0},
+      {"softcap and scale", -2, 10, 0, false, 0},
+      {"one bool mask", 1, 0, 1, false, 0},
+      {"bool masks", 2, 0, 1, true, 0},
+      {"one bias", 1, 0, 2, false, 0},
+      {"biases, softcap", -1, 7, 2, true, 0},
+      {"bool masks, softcap", 1, 7, 1, true, 0},
+      {"a mask that ends early", 1, 0, 1, true, 9},
+      {"a bias that ends early", 1, 2, 2, true, 33},
   };
   digest bits;
   for (const options& o : all)
@@ -228,7 +239,7 @@ TEST_CASE("softmax_large_and_infinite_scores") {
     INFO("columns ", n);
     table t(6, n, 1);
     for (int32_t c = 0; c < n; ++c) {
-      t.at(0, c) += 1e4f, t.at(1, c) -= 1e6f;          // no accuracy is lost far from 0
+      t.at(0, c) += 1e4f, t.at(1, c) -= 1e6f;           // no accuracy is lost far from 0
       t.at(2, c) = c % 3 == 0 ? -infinite : t.at(2, c); // not seen
       t.at(3, c) = -infinite;                           // nothing seen
       t.at(4, c) = c == n - 1 ? 3e38f : -3e38f;

@@ -91,16 +91,22 @@ constexpr const char* set_output(fovea_fixed_scale& s, double v, double out, int
 } // namespace detail
 
 // max_keys as in the call; dtype FOVEA_FIXED_S8 or FOVEA_FIXED_S16. q_and_k_have_zero_points makes room for larger scores.
-constexpr fixed_scale_answer make_fixed_scale(const real_scales& real, int32_t dim, int32_t max_keys = 512,
-                                              int32_t dtype = FOVEA_FIXED_S8, bool q_and_k_have_zero_points = false) {
+constexpr fixed_scale_answer make_fixed_scale(const real_scales& real, int32_t dim, int32_t max_keys = 512, int32_t dtype = FOVEA_FIXED_S8,
+                                              bool q_and_k_have_zero_points = false) {
   using namespace detail;
   fixed_scale_answer a{};
-  if (dim < 1 || dim > 1024) a.refusal = "dim must be 1 .. 1024";
-  else if (!positive_and_finite(real.q) || !positive_and_finite(real.k)) a.refusal = "the scales of q and k must be positive numbers";
-  else if (!positive_and_finite(real.v)) a.refusal = "the scale of v must be a positive number";
-  else if (real.out != 0 && !positive_and_finite(real.out)) a.refusal = "the scale of out must be a positive number, or 0 for float output";
-  else if (real.softmax != 0 && !positive_and_finite(real.softmax)) a.refusal = "the scale of the softmax must be a positive number, or 0";
-  else if (max_keys < 0 || max_keys > 1 << 17) a.refusal = "max_keys must be 0 .. 131072";
+  if (dim < 1 || dim > 1024)
+    a.refusal = "dim must be 1 .. 1024";
+  else if (!positive_and_finite(real.q) || !positive_and_finite(real.k))
+    a.refusal = "the scales of q and k must be positive numbers";
+  else if (!positive_and_finite(real.v))
+    a.refusal = "the scale of v must be a positive number";
+  else if (real.out != 0 && !positive_and_finite(real.out))
+    a.refusal = "the scale of out must be a positive number, or 0 for float output";
+  else if (real.softmax != 0 && !positive_and_finite(real.softmax))
+    a.refusal = "the scale of the softmax must be a positive number, or 0";
+  else if (max_keys < 0 || max_keys > 1 << 17)
+    a.refusal = "max_keys must be 0 .. 131072";
   if (a.refusal) return a;
   const bool wide = dtype == FOVEA_FIXED_S16;
   a.scale.score_pre_shift = wide ? pre_shift_of(dim) : 0;

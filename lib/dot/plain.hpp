@@ -73,6 +73,7 @@ struct plain_dot : Core {
       sign |= below;
       const int32_t u = Core::cap(below), y = ((exp2_cubic((u >> 1) & 0x7fff) * 2 >> (u >> 16)) + 1) >> 1; // as shift_weight
       sum += static_cast<uint32_t>(y);
+      asm volatile("" : : : "memory"); // key by key: interleaved, keys would spill each other's registers
       return !Usual && factors ? multiply_round(y, *factors++) : y;
     };
     to += Core::place(rows, g, 0);

@@ -13,8 +13,10 @@ constexpr int32_t fixed_lowest_reference = -4097; // whole octaves; below every 
 static constexpr int32_t multiply_round(int32_t a, int32_t b) { return (a * b + (1 << 14)) >> 15; }
 
 // 2^-f for f = 0 .. 1 in Q15; 2^0 is 32510 of 32768. PMULHRSW, SQRDMULH and VQRDMULH are multiply_round.
-static constexpr int32_t exp2_cubic(int32_t f) {
-  return multiply_round(multiply_round(multiply_round(-1291, f) + 7513, f) - 22478, f) + 32510;
+static constexpr int32_t exp2_cubic(int32_t f) { // multiply_round and the sum behind it in one: a product, a sum, a shift
+  constexpr auto summand = [](int32_t c) { return c * (1 << 15) + (1 << 14); };
+  const int32_t y = (-1291 * f + summand(7513)) >> 15, z = (y * f + summand(-22478)) >> 15;
+  return (z * f + summand(32510)) >> 15;
 }
 static constexpr int32_t exp2_quartic(int32_t f) {
   return multiply_round(multiply_round(multiply_round(multiply_round(237, f) - 1766, f) + 7812, f) - 22539, f) + 32512;

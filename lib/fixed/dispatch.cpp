@@ -41,6 +41,12 @@ const fixed_kernel* const kernels[] = {
 #endif
 };
 
+#if FOVEA_WITH_FIXED_S16
+const fixed_kernel* const wide_kernel = &fixed_wide_kernel;
+#else
+const fixed_kernel* const wide_kernel = nullptr;
+#endif
+
 const char* const names[] = {"best", "scalar", "avx2", "avxvnni", "avx512vnni", "neon", "dotprod", "i8mm", "thumb", "dsp", "helium"};
 static_assert(sizeof names / sizeof *names == FOVEA_FIXED_ISA_END);
 
@@ -48,8 +54,7 @@ static_assert(sizeof names / sizeof *names == FOVEA_FIXED_ISA_END);
 
 const fixed_kernel* find_fixed_kernel(int32_t isa, bool wide) {
   for (int i = static_cast<int>(sizeof kernels / sizeof *kernels) - 1; i >= 0; --i)
-    if ((isa == FOVEA_FIXED_BEST || kernels[i]->isa == isa) && cpu_runs_fixed(kernels[i]->isa))
-      return wide ? &fixed_wide_kernel : kernels[i];
+    if ((isa == FOVEA_FIXED_BEST || kernels[i]->isa == isa) && cpu_runs_fixed(kernels[i]->isa)) return wide ? wide_kernel : kernels[i];
   return nullptr;
 }
 

@@ -5,9 +5,9 @@
 
 namespace fovea {
 
-class reference_row {
+class scalar_row {
  public:
-  reference_row(const fixed_job& job, int32_t row, unsigned char* scratch)
+  scalar_row(const fixed_job& job, int32_t row, unsigned char* scratch)
       : p_(*job.p), panels_(*job.panels), kv_head_(job.kv_head), row_(make_row(p_, job.kv_head, row)) {
     acc_ = reinterpret_cast<int32_t*>(scratch);
     block_ = acc_ + p_.width;

@@ -6,9 +6,9 @@ namespace fovea {
 namespace {
 
 void attend_reference(const fixed_job& job) {
-  for (int32_t r = 0; r < job.rows; ++r) reference_row(job, job.row + r, job.scratch).attend();
+  for (int32_t r = 0; r < job.rows; ++r) scalar_row(job, job.row + r, job.scratch).attend();
 }
-size_t reference_scratch(const fixed_plan& p, int32_t) { return reference_row::scratch(p); }
+size_t reference_scratch(const fixed_plan& p, int32_t) { return scalar_row::scratch(p); }
 
 } // namespace
 const fixed_kernel fixed_scalar_kernel = {FOVEA_FIXED_SCALAR, 1, reference_scratch, attend_reference, nullptr, 1};

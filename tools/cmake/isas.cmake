@@ -83,10 +83,7 @@ elseif(FOVEA_COMPILES_AARCH64 AND "neon64" IN_LIST FOVEA_ISAS)
     endforeach()
   endif()
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND FOVEA_HOSTED)
-  foreach(isa IN LISTS FOVEA_FIXED_ISAS) # -O2 alone leaves the plain loops beside the tiles as they are
-    list(APPEND fovea_flags_fixed_${isa} -ftree-vectorize -fvect-cost-model=dynamic)
-  endforeach()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND fovea_flags_fixed_avx512vnni -Wno-maybe-uninitialized -Wno-uninitialized) # gcc 12 warns of its own header
 endif()
 
