@@ -83,7 +83,7 @@ int32_t check_softmax(const fovea_softmax_rows* call, softmax_job& job) {
   const bool in_place = s.in == s.out && (s.rows < 2 || job.in_stride == job.out_stride);
   if ((!in_place && meet(in, out)) || meet(mask, out)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
   if (meet(in, lse) || meet(mask, lse) || meet(out, lse)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_LSE);
-  job.modify.step = (s.mask.data ? 1 : 0) + (is_zero(job.modify.cap) ? 0 : 2);
+  job.modify.step = step_for(!is_zero(job.modify.cap), s.mask.data != nullptr);
   return FOVEA_OK;
 }
 

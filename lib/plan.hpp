@@ -45,7 +45,7 @@ struct modifiers {
   mask_of mask;
   float* lse;
   fovea_weights weights; // its counts resolved
-  int step;              // which softmax step: 1 = biased, 2 = capped, 3 = both
+  int step;              // which softmax step: 0 = plain, 1 = biased, 2 = capped and biased
 };
 
 struct plan {
@@ -65,6 +65,9 @@ struct plan {
   const kernel* isa;
   footprint bytes;
 };
+
+// The step that serves a softcap and biases.
+constexpr int step_for(bool capped, bool biased) { return capped ? 2 : biased ? 1 : 0; }
 
 int32_t make_plan(const fovea_attention* call, plan& p);
 bool meets_any(const footprint& f, byte_range scratch);

@@ -171,7 +171,7 @@ inline void fixed_problem::make_options() {
   if (masked_) call_.mask = {mask_.data(), head, row};
   if (biased_) call_.bias = {bias_.data(), head, row};
   for (int32_t h = 0; h < call_.q_heads; ++h) {
-    slopes_.push_back(fovea::to_octaves(1.0 / (2 << h)));
+    slopes_.push_back(fovea::to_octaves(std::ldexp(1.0, -1 - h)));
     sink_logits_.push_back(fovea::to_octaves(0.7 * h - 1));
   }
   if (alibi_on_) call_.alibi = slopes_.data();

@@ -34,7 +34,7 @@ class fixed_tile {
  public:
   explicit fixed_tile(const fixed_job& job) : job_(job), p_(*job.p) { cut(p_, job.rows, job.scratch, *this); }
   static size_t scratch(const fixed_plan& p, int32_t rows) {
-    fixed_tile measured;
+    fixed_tile measured(p);
     return cut(p, rows, nullptr, measured);
   }
 
@@ -46,7 +46,7 @@ class fixed_tile {
   }
 
  private:
-  fixed_tile() : job_(), p_(*job_.p) {}
+  explicit fixed_tile(const fixed_plan& p) : job_(), p_(p) {} // to be measured only
 
   static size_t cut(const fixed_plan& p, int32_t rows, unsigned char* at, fixed_tile& t) {
     size_t used = 0;

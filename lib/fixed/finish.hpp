@@ -30,9 +30,10 @@ static inline output_factor factor_of(const fixed_plan& p, const fovea_fixed_sca
   return f;
 }
 
-// Plain numbers in a plain loop: compilers make registers of it.
+// Plain numbers in a plain loop, in a function of its own: compilers make registers of it.
 template <class T>
-static inline void write_integers(const int32_t* __restrict acc, output_factor f, int count, int32_t zero, T* __restrict out) {
+__attribute__((noinline)) static void write_integers(const int32_t* __restrict acc, output_factor f, int count, int32_t zero,
+                                                     T* __restrict out) {
   constexpr int32_t low = sizeof(T) == 1 ? -128 : -32768, high = sizeof(T) == 1 ? 127 : 32767;
   const int32_t half = (1 << (f.shift - 1)) - f.zero;
   for (int c = 0; c < count; ++c) {

@@ -1,5 +1,6 @@
 // Rows of int8 into panels, as a cache does at append and as calls do in scratch.
 #include <cstring>
+#include <type_traits>
 
 #include "fixed/kernel.hpp"
 #include "fixed/panels.hpp"
@@ -21,15 +22,23 @@ void put_value(int8_t* panels, int32_t key, const int8_t* row, int32_t dim) {
   for (int c = 0; c < dim; ++c) panels[value_at(key, c, width)] = row[c];
 }
 
-// Four rows into one group of four: [element][key], without a gap through sixteen elements.
-void put_four_values(int8_t* panels, int32_t key, const int8_t* row, ptrdiff_t stride, int32_t dim) {
-  const int width = up_to(dim, 16);
-  const int8_t *a = row, *b = row + stride, *c = row + 2 * stride, *d = row + 3 * stride;
-  for (int from = 0; from < dim; from += 16) {
-    int8_t* __restrict to = panels + value_at(key, from, width);
-    const int count = dim - from < 16 ? dim - from : 16;
-    for (int i = from; i < from + count; ++i, to += 4) to[0] = a[i], to[1] = b[i], to[2] = c[i], to[3] = d[i];
+// Sixteen elements of four keys: [element][key]. A count that is constant becomes interleaving stores.
+template <class Count>
+void interleave(int8_t* __restrict to, const int8_t* __restrict rows, ptrdiff_t stride, Count count) {
+  const int8_t *a = rows, *b = rows + stride, *c = rows + 2 * stride, *d = rows + 3 * stride;
+  for (int i = 0; i < count; ++i) {
+    to[4 * i] = a[i];
+    to[4 * i + 1] = b[i];
+    to[4 * i + 2] = c[i];
+    to[4 * i + 3] = d[i];
   }
+}
+
+void put_four_values(int8_t* panels, int32_t key, const int8_t* rows, ptrdiff_t stride, int32_t dim) {
+  const int width = up_to(dim, 16);
+  int c = 0;
+  for (; c + 16 <= dim; c += 16) interleave(panels + value_at(key, c, width), rows + c, stride, std::integral_constant<int, 16>());
+  if (c < dim) interleave(panels + value_at(key, c, width), rows + c, stride, dim - c);
 }
 
 } // namespace

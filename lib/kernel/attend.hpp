@@ -34,11 +34,11 @@ class tile_of_queries {
   }
 
  private:
-  static constexpr void (*softmax_steps[])(const visit&) = {softmax_step<Isa, step<false, false>>, softmax_step<Isa, step<false, true>>,
-                                                            softmax_step<Isa, step<true, false>>, softmax_step<Isa, step<true, true>>};
-  static constexpr void (*tell_steps[])(const visit&, int, float, bool) = {
-      tell_step<Isa, step<false, false>>, tell_step<Isa, step<false, true>>, tell_step<Isa, step<true, false>>,
-      tell_step<Isa, step<true, true>>};
+  // Where registers are short, one step serves all modifiers: there code counts for more than the last tenth of speed.
+  using biased = std::conditional_t<(Isa::lanes < 8), general_step, biased_step>;
+  static constexpr void (*softmax_steps[])(const visit&) = {softmax_step<Isa, plain_step>, softmax_step<Isa, biased>,
+                                                            softmax_step<Isa, general_step>};
+  static constexpr float (*modify_steps[])(const visit&, int) = {nullptr, peak_of<Isa, biased>, peak_of<Isa, general_step>};
   const tile_job& job_;
   const plan& p_;
   const workspace& w_;
@@ -128,7 +128,7 @@ class tile_of_queries {
     z_.q = w_.q, z_.q_lead = w_.q_lead, z_.s = w_.s, z_.o = w_.o, z_.sum = w_.sum;
     z_.top = w_.top, z_.rescale = w_.rescale, z_.inverse = w_.inverse, z_.out = w_.out_rows;
     z_.v_stride = p_.v.token;
-    z_.job = &job_;
+    z_.job = &job_, z_.unbiased = false;
     z_.masked = p_.modify.mask.bias || p_.modify.mask.shown;
     for (int run = 0; run < 2; ++run) {
       z_.from[run] = w_.runs + 2 * run * w_.rows;
@@ -266,7 +266,10 @@ class tile_of_queries {
   void tell_block(int row, float top, float* out) {
     const int stage = p_.modify.weights.stage;
     const float* s = z_.s + row * score_stride;
-    if (stage != 1) tell_steps[stage == 2 ? p_.modify.step & 2 : p_.modify.step](z_, row, top, stage == 0);
+    const int step = stage == 1 ? 0 : stage == 2 && p_.modify.step == 1 ? 0 : p_.modify.step;
+    z_.unbiased = stage == 2;
+    if (step) modify_steps[step](z_, row);
+    if (stage == 0) weights_of_row<Isa>(z_, row, top);
     const float by = stage == 0 ? w_.inverse[row] : ln_2;
     for (int run = z_.first_run; run < 2; ++run)
       for (int j = z_.from[run][row]; j < z_.to[run][row]; ++j) out[static_cast<ptrdiff_t>(z_.block - p_.see.first_key) + j] = s[j] * by;

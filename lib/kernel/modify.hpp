@@ -7,11 +7,14 @@ namespace fovea {
 
 constexpr float minus_infinity = -__builtin_inff(); // the mark of a key that a mask hides: its weight is 0, it is never exponentiated
 
-// What a softmax step does, known when it is compiled. Four of them exist; a call takes one.
+// What a softmax step does, known when it is compiled; a call takes one of three.
 template <bool Capped, bool Biased>
 struct step {
   static constexpr bool capped = Capped, biased = Biased, plain = !Capped && !Biased;
 };
+using plain_step = step<false, false>;
+using biased_step = step<false, true>;
+using general_step = step<true, true>; // a softcap, with biases or without
 
 // cap * tanh(s / cap) as m / (2 - m), m = 1 - 2^(|s| * factor). From the parts of the exponential m is
 // exact to a few units in the last place also where it is small.
@@ -70,6 +73,7 @@ FOVEA_INLINE void write_out(const uint8_t* mask, float* out) {
 }
 
 FOVEA_INLINE row_bias bias_of(const visit& z, int row) {
+  if (z.unbiased) return {};
   const plan& p = *z.job->p;
   const modifiers& m = p.modify;
   const row_place at = place_of(*z.job, row);
@@ -109,7 +113,7 @@ FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s
 // Scores of keys j .. j+15, of which lanes a .. b-1 are meant.
 template <class Step, class Isa>
 FOVEA_INLINE f32x16<Isa> modified(const modifiers& m, const row_bias& row, int j, int a, int b, f32x16<Isa> s) {
-  if constexpr (Step::capped) {
+  if (Step::capped && m.cap != 0) {
     const auto cap = Isa::spread(m.cap), factor = Isa::spread(m.cap_factor);
     s = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return soft_capped<Isa>(s.r[i], cap, factor); });
   }

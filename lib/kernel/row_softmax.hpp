@@ -139,10 +139,10 @@ FOVEA_INLINE float softmax_row(const softmax_job& job, ptrdiff_t r, float& peak)
   scored_row row{in, job.out + r * job.out_stride, job.shown & -16, job.shown & 15, {}};
   if (row.left) load_rest<Isa>(in, job.shown).store(row.rest);
   const int step_kind = job.modify.step;
-  if (step_kind & 2)
-    modify_row<Isa, step<true, true>>(job, r, row);
+  if (step_kind == 2)
+    modify_row<Isa, general_step>(job, r, row);
   else if (step_kind)
-    modify_row<Isa, step<false, true>>(job, r, row);
+    modify_row<Isa, biased_step>(job, r, row);
   const score_range range = find_range<Isa>(row);
   const bool down = !step_kind && job.scale < 0;
   peak = down ? range.low : range.high;

@@ -23,19 +23,23 @@ float peak_of(const visit& z, int row) {
   const auto nothing = f32x16<Isa>::all(lowest);
   const row_bias bias = Step::biased ? bias_of(z, row) : row_bias{};
   auto peak = nothing;
-  for (int run = z.first_run; run < 2; ++run)
-    walk(
-        z.from[run][row], z.to[run][row],
-        [&](int j) FOVEA_LAMBDA_INLINE {
-          const auto score = modified<Step>(z.job->p->modify, bias, j, 0, 16, f32x16<Isa>::load(s + j));
-          if constexpr (!Step::plain) score.store(s + j);
-          peak = max(score, peak);
-        },
-        [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
-          const auto raw = f32x16<Isa>::load(s + j), score = modified<Step>(z.job->p->modify, bias, j, a, b, raw);
-          if constexpr (!Step::plain) inside(a, b, score, raw).store(s + j);
-          peak = max(inside(a, b, score, nothing), peak);
-        });
+  const auto whole = [&](int j) FOVEA_LAMBDA_INLINE {
+    const auto score = modified<Step>(z.job->p->modify, bias, j, 0, 16, f32x16<Isa>::load(s + j));
+    if constexpr (!Step::plain) score.store(s + j);
+    peak = max(score, peak);
+  };
+  const auto edge = [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
+    const auto raw = f32x16<Isa>::load(s + j), score = modified<Step>(z.job->p->modify, bias, j, a, b, raw);
+    if constexpr (!Step::plain) inside(a, b, score, raw).store(s + j);
+    peak = max(inside(a, b, score, nothing), peak);
+  };
+  for (int run = z.first_run; run < 2; ++run) {
+    const int from = z.from[run][row], to = z.to[run][row];
+    if constexpr (Isa::lanes < 8 && !Step::plain) // many short registers: one copy of so much code is enough
+      for (int j = from & -16; j < to; j += 16) edge(j, from - j, to - j);
+    else
+      walk(from, to, whole, edge);
+  }
   return largest(peak);
 }
 
@@ -106,6 +110,12 @@ FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
   return sum;
 }
 
+// With a mask: one copy of the code for all who need it.
+template <class Isa>
+__attribute__((noinline)) f32x16<Isa> weigh_masked_row(const visit& z, int row, float top) {
+  return weigh_row<Isa, true>(z, row, exact(top) ? top : 0);
+}
+
 FOVEA_INLINE bool leaves(const visit& z, int row) { return z.direct && row >= z.was_done && row < z.done; }
 
 // Weighing is all arithmetic: a good time to fetch what comes next, rows of the output and of the next tile's queries.
@@ -119,17 +129,22 @@ __attribute__((noinline)) void weigh(const visit& z) {
   for (int r = 0; r < z.rows; ++r) {
     prefetch_for(z, r);
     const float top = z.top[r];
-    auto sum = weigh_row<Isa, Hides>(z, r, exact(top) ? top : 0);
+    f32x16<Isa> sum;
+    if constexpr (Hides)
+      sum = weigh_masked_row<Isa>(z, r, top);
+    else
+      sum = weigh_row<Isa, false>(z, r, exact(top) ? top : 0);
     if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
     sum.store(z.sum + r * 16);
     if (leaves(z, r)) z.inverse[r] = sum_tree(sum);
   }
 }
 
-template <class Isa, bool Hides>
-__attribute__((noinline)) void tell_weights(const visit& z, int row, float top) {
+// The weights of one row for its final reference, for those who ask to see them.
+template <class Isa>
+__attribute__((noinline)) void weights_of_row(const visit& z, int row, float top) {
   if (!exact(top)) move_to_top<Isa>(z, row, top);
-  weigh_row<Isa, Hides>(z, row, exact(top) ? top : 0);
+  weigh_masked_row<Isa>(z, row, top);
 }
 
 template <class Isa>
@@ -144,13 +159,6 @@ void softmax_step(const visit& z) {
   else
     raise_modified_tops<Isa>(z, peak_of<Isa, Step>);
   weigh<Isa, Step::biased>(z);
-}
-
-// For those who ask to see them: scores of one row become what the step makes of them, and weights for its final reference if wanted.
-template <class Isa, class Step>
-void tell_step(const visit& z, int row, float top, bool weights) {
-  peak_of<Isa, Step>(z, row);
-  if (weights) tell_weights<Isa, Step::biased>(z, row, top);
 }
 
 } // namespace fovea
