@@ -128,7 +128,7 @@ class tile_of_queries {
     z_.q = w_.q, z_.q_lead = w_.q_lead, z_.s = w_.s, z_.o = w_.o, z_.sum = w_.sum;
     z_.top = w_.top, z_.rescale = w_.rescale, z_.inverse = w_.inverse, z_.out = w_.out_rows;
     z_.v_stride = p_.v.token;
-    z_.job = &job_, z_.unbiased = false;
+    z_.shared = &z_, z_.job = &job_, z_.unbiased = false;
     z_.masked = p_.modify.mask.bias || p_.modify.mask.shown;
     for (int run = 0; run < 2; ++run) {
       z_.from[run] = w_.runs + 2 * run * w_.rows;

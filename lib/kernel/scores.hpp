@@ -21,7 +21,9 @@ FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row,
 
 // One run of keys: a row's keys lie in from .. to-1 of its run, so a tile is needed if its last row's end is behind its first key.
 template <class Isa, class Shape>
-__attribute__((noinline)) void score_groups(const visit& z, const packed_keys_view& k, int run, int first_row, int end_row) {
+__attribute__((noinline)) void score_groups(const visit& shared, const packed_keys_view& keys, int run, int first_row, int end_row) {
+  const visit z = shared; // copies that no store of a vector can change: their fields stay in registers
+  const packed_keys_view k = keys;
   constexpr int columns = Shape::vectors * Shape::lanes;
   using narrow = shape<Shape::rows, 1, Shape::lanes>;
   const int32_t *from = z.from[run], *to = z.to[run];

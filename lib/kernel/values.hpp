@@ -84,7 +84,7 @@ FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulat
   };
   const auto add_ragged = [&](key_limit low, key_limit high) FOVEA_LAMBDA_INLINE {
     auto copy = acc; // so that acc itself may stay in registers
-    add_row_by_row(z, row, c, low, high, false, copy);
+    add_row_by_row(*z.shared, row, c, low, high, false, copy);
     acc = copy;
   };
   if (last > 0 && begin >= end) return add_ragged({from, 0}, {to, 0});
@@ -147,7 +147,8 @@ FOVEA_INLINE void value_tile(const visit& z, int row, Columns c) {
   if (z.masked && leaked(acc)) {
     accumulator<Isa, Shape> shown;
     shown.clear();
-    for (int run = z.first_run; run < 2; ++run) add_row_by_row(z, row, c, {z.from[run] + row, 0}, {z.to[run] + row, 0}, true, shown);
+    for (int run = z.first_run; run < 2; ++run)
+      add_row_by_row(*z.shared, row, c, {z.from[run] + row, 0}, {z.to[run] + row, 0}, true, shown);
     acc = shown;
   }
   settle(z, row, c, acc);
@@ -163,7 +164,8 @@ FOVEA_INLINE bool group_works(const visit& z, int row, int rows) {
 
 // All columns of a run of rows.
 template <class Isa, class Shape>
-__attribute__((noinline)) void value_groups(const visit& z, int first_row, int end_row) {
+__attribute__((noinline)) void value_groups(const visit& shared, int first_row, int end_row) {
+  const visit z = shared; // a copy that no store of a vector can change: its fields stay in registers
   constexpr int step = Shape::vectors * Shape::lanes;
   using narrow = shape<Shape::rows, 1, Shape::lanes>;
   const auto down_rows = [&](auto tile_shape, int in_o, int at) FOVEA_LAMBDA_INLINE {

@@ -6,6 +6,7 @@
 namespace fovea {
 
 struct visit {
+  const visit* shared;   // itself: what a copy hands on to functions
   int dim, v_dim, width; // width = v_dim in whole vectors: of a row of o
   int rows;              // of queries; the last group of a tile may compute a few rows more, which are never stored
   ptrdiff_t q_lead;
