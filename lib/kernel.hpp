@@ -28,6 +28,9 @@ struct key_panels {
   int64_t first, packed; // panels (absolute key / 16): the one that stands first in scratch, and the first not yet packed
 };
 
+// So few rows of queries, with nobody after them, use rows of K as they stand: panels would cost more than they save.
+inline bool takes_rows(const plan& p, int64_t rows) { return !p.packed_keys && rows <= 4 && p.dim % 4 == 0; }
+
 struct tile_job {
   const plan* p;
   const workspace* w;

@@ -81,8 +81,11 @@ int64_t needed_panels(const plan& p) {
   return (p.see.end + 15) / 16 - p.see.first_key / 16;
 }
 
+// Few queries take keys as they stand, all but those at the edges of what is given.
+constexpr int edge_panels = 2;
+
 sizes best_sizes(const plan& p) {
-  const int64_t panels = needed_panels(p);
+  const int64_t panels = takes_rows(p, p.rows) ? smaller(needed_panels(p), edge_panels) : needed_panels(p);
   const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows)));
   return {rows, p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
 }

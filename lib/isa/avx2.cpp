@@ -1,11 +1,11 @@
 // AVX2 with fma: sixteen registers, a tile of 6 x 16 takes twelve of them.
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
-#include "kernel/xsimd_isa.hpp"
+#include "kernel/avx_isa.hpp"
 
 namespace fovea {
 namespace {
-struct avx2 : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
+struct avx2 : avx_isa {
   using shapes = shape_list<shape<6, 1>, shape<4, 1>, shape<2, 2>, shape<1, 4>>;
   static constexpr int rows = 24;
 };

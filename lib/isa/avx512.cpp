@@ -1,14 +1,12 @@
 // AVX-512: 32 registers, a tile of 12 x 32 takes 24 of them.
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
-#include "kernel/xsimd_isa.hpp"
+#include "kernel/avx_isa.hpp"
 
 namespace fovea {
 namespace {
-struct half : xsimd_isa<xsimd::fma3<xsimd::avx2>> {};
-
 struct avx512 : xsimd_isa<xsimd::avx512dq> {
-  using packing = half; // squares of 8 x 8: xsimd transposes 16 x 16 through memory
+  using packing = avx_isa; // half a panel at a time
   using shapes = shape_list<shape<12, 2>, shape<8, 2>, shape<4, 4>, shape<2, 4>, shape<1, 4>>;
   static constexpr int rows = 48;
 };

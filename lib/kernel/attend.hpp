@@ -7,6 +7,7 @@
 #include "kernel/row_softmax.hpp"
 #include "kernel/scores.hpp"
 #include "kernel/softmax.hpp"
+#include "kernel/straight.hpp"
 #include "kernel/values.hpp"
 
 namespace fovea {
@@ -179,9 +180,18 @@ class tile_of_queries {
   void score_run(int64_t block, int run) {
     const int begin = z_.from[run][0], end = z_.to[run][z_.rows - 1];
     if (begin >= end) return;
-    each_panels(block, begin & -16, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
+    const int left = score_from_rows(block, begin & -16, end);
+    each_panels(block, left, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
       by_groups<Isa>(z_.rows, [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, from, to); });
     });
+  }
+
+  // Few queries whose keys nobody else wants as panels take them as they stand. Returns the first key that is left to panels.
+  int score_from_rows(int64_t block, int begin, int end) const {
+    if (shares_panels() || !takes_rows(p_, group_rows_) || block + begin < p_.see.first_key) return begin;
+    const int past = static_cast<int>(smaller(up16(end), p_.keys_end - block));
+    const float* at = p_.k.data + job_.kv_head * p_.k.head + static_cast<ptrdiff_t>(block + begin - p_.see.first_key) * p_.k.token;
+    return score_straight<typename Isa::packing>(z_, {at, p_.k.token, begin, past}, group_rows_) & -16;
   }
 
   // Calls use(panels) until keys begin .. end-1 of the block have been there; both are multiples of 16.
@@ -193,6 +203,8 @@ class tile_of_queries {
     }
   }
 
+  bool shares_panels() const { return job_.keys->all_fit && !takes_rows(p_, p_.rows); }
+
   // Finds or packs the panels of keys k.from .. of the block: as many as there is room for.
   void panels_from(int64_t block, packed_keys_view& k, int end) const {
     const int64_t panel = (block + k.from) / 16;
@@ -201,7 +213,7 @@ class tile_of_queries {
     k.to = end;
     if (p_.packed_keys) {
       k.at = head + static_cast<ptrdiff_t>(panel - p_.see.first_key / 16) * panel_floats;
-    } else if (job_.keys->all_fit) {
+    } else if (shares_panels()) {
       const auto at = [&](int64_t i) { return w_.panels + static_cast<ptrdiff_t>(i - job_.keys->first) * panel_floats; };
       const int64_t past = (block + end) / 16;
       for (int64_t i = larger(panel, job_.keys->packed); i < past; ++i) pack(head, i, at(i));

@@ -8,7 +8,7 @@ namespace fovea {
 
 struct neon_isa {
   using reg = float32x4_t;
-  using packing = neon_isa; // whose registers transpose
+  using packing = neon_isa; // what transposes
   static constexpr int lanes = 4;
   static FOVEA_INLINE reg load(const float* p) { return vld1q_f32(p); }
   static FOVEA_INLINE void store(float* p, reg x) { vst1q_f32(p, x); }
@@ -55,8 +55,10 @@ struct neon_isa {
     m = vreinterpretq_f32_s32(vsubq_s32(bits, vshlq_n_s32(k, 23)));
     n = vcvtq_f32_s32(k);
   }
-  static FOVEA_INLINE void transpose(reg (&t)[lanes]) {
-    const float32x4x2_t a = vtrnq_f32(t[0], t[1]), b = vtrnq_f32(t[2], t[3]);
+  // Four columns of as many rows as a register has lanes.
+  template <class Row>
+  static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {
+    const float32x4x2_t a = vtrnq_f32(load(row(0)), load(row(1))), b = vtrnq_f32(load(row(2)), load(row(3)));
     t[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
     t[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
     t[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));

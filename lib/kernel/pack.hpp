@@ -31,25 +31,23 @@ struct scaled {
   }
 };
 
-// out[c * lead + l] = by(row(l)[c]) for as many rows as a register has lanes; the last square of columns overlaps the one before.
+// out[c * lead + l] = by(row(l)[c]) for as many rows as a register has lanes; the last four columns may overlap those before them.
 template <class Isa, class Row, class Scale>
 FOVEA_INLINE void pack_lanes(Row row, int dim, Scale by, float* out, ptrdiff_t lead) {
   constexpr int lanes = Isa::lanes;
   const float* at[lanes];
   for (int l = 0; l < lanes; ++l) at[l] = row(l);
-  if (dim < lanes) {
+  if (dim < 4) {
     for (int c = 0; c < dim; ++c)
       for (int l = 0; l < lanes; ++l) out[c * lead + l] = by(at[l][c]);
     return;
   }
-  for (int from = 0; from < dim; from += lanes) {
-    const int c = from < dim - lanes ? from : dim - lanes;
-    typename Isa::reg t[lanes];
-#pragma GCC unroll 16
-    for (int l = 0; l < lanes; ++l) t[l] = by(Isa::load(at[l] + c));
-    Isa::transpose(t);
-#pragma GCC unroll 16
-    for (int l = 0; l < lanes; ++l) Isa::store(out + (c + l) * lead, t[l]);
+  for (int from = 0; from < dim; from += 4) {
+    const int c = from < dim - 4 ? from : dim - 4;
+    typename Isa::reg t[4];
+    Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return at[l] + c; }, t);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) Isa::store(out + (c + i) * lead, by(t[i]));
   }
 }
 

@@ -8,7 +8,7 @@ namespace fovea {
 
 struct scalar_isa {
   using reg = float;
-  using packing = scalar_isa; // whose registers transpose
+  using packing = scalar_isa; // what transposes
   static constexpr int lanes = 1;
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
@@ -43,7 +43,12 @@ struct scalar_isa {
     std::memcpy(&t, &bits, sizeof t);
     return t;
   }
-  static FOVEA_INLINE void transpose(reg (&)[1]) {}
+  // Four columns of as many rows as a register has lanes.
+  template <class Row>
+  static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {
+    const float* only = row(0);
+    for (int i = 0; i < 4; ++i) t[i] = only[i];
+  }
 };
 
 } // namespace fovea

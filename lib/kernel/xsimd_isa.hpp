@@ -9,7 +9,7 @@ namespace fovea {
 template <class Arch>
 struct xsimd_isa {
   using reg = xsimd::batch<float, Arch>;
-  using packing = xsimd_isa; // whose registers transpose
+  using packing = xsimd_isa; // what transposes
   using ints = xsimd::batch<int32_t, Arch>;
   static constexpr int lanes = static_cast<int>(reg::size);
   static FOVEA_INLINE reg load(const float* p) { return reg::load_unaligned(p); }
@@ -57,7 +57,13 @@ struct xsimd_isa {
   }
   // 2^n, where n + 127 stands in the low bits of the float t
   static FOVEA_INLINE reg power(reg t) { return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<int32_t>(t) << 23); }
-  static FOVEA_INLINE void transpose(reg (&t)[lanes]) { xsimd::transpose(t, t + lanes); }
+  // Four columns of as many rows as a register has lanes.
+  template <class Row>
+  static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {
+    static_assert(lanes == 4);
+    for (int l = 0; l < 4; ++l) t[l] = load(row(l));
+    xsimd::transpose(t, t + lanes);
+  }
 };
 
 } // namespace fovea

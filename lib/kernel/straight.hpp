@@ -1,0 +1,109 @@
+// Scores for one to four queries straight from rows of K, transposed in registers: for so few queries a panel in memory would cost more
+// than the product itself. The chains are those of the tile: one for each key, over dim, ascending.
+#pragma once
+#include "kernel/pack.hpp"
+#include "kernel/visit.hpp"
+
+namespace fovea {
+
+struct key_rows { // keys from .. to-1 of the block stand at `at`
+  const float* at;
+  ptrdiff_t stride;
+  int from, to;
+};
+
+// As many groups of keys at once as hide the latency of a chain; with several rows, as many as may share what is broadcast.
+template <class Isa, int Rows>
+constexpr int straight_groups = Rows == 1 ? (Isa::lanes >= 8 ? 4 : 8) : (Isa::lanes >= 8 ? 2 : 8 / Rows);
+template <class Isa, int Rows>
+constexpr int straight_keys = straight_groups<Isa, Rows> * Isa::lanes;
+
+// The same pointer, but the compiler no longer knows from where: else it keeps one for each of 32 rows, most of them in memory.
+FOVEA_INLINE const float* forget_origin(const float* p) {
+  __asm__("" : "+r"(p));
+  return p;
+}
+
+// Four columns of all keys of a step.
+template <class Isa, int Rows>
+FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const float* q, ptrdiff_t lead,
+                              typename Isa::reg (&acc)[straight_groups<Isa, Rows>][Rows]) {
+  constexpr int groups = straight_groups<Isa, Rows>, together = Rows == 1 ? 1 : groups;
+#pragma GCC unroll 8
+  for (int from = 0; from < groups; from += together) {
+    typename Isa::reg t[together][4];
+#pragma GCC unroll 8
+    for (int g = 0; g < together; ++g, k = forget_origin(k + Isa::lanes * stride)) {
+      const float* fifth = forget_origin(k + 4 * stride);
+      Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return l < 4 ? k + l * stride : fifth + (l - 4) * stride; }, t[g]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+#pragma GCC unroll 4
+      for (int m = 0; m < Rows; ++m) {
+        const auto x = Isa::spread(q[i * lead + m]);
+#pragma GCC unroll 8
+        for (int g = 0; g < together; ++g) acc[from + g][m] = Isa::fma(x, t[g][i], acc[from + g][m]);
+      }
+  }
+}
+
+// Fetches the next step's rows bit by bit, as much as is used of this one: a burst would wait for memory, and there are too many streams
+// for the hardware to follow.
+template <int Keys>
+class next_rows {
+ public:
+  next_rows(const float* at, ptrdiff_t stride, int dim) : at_(at), stride_(stride), dim_(dim) {}
+  FOVEA_INLINE void fetch_four_columns() {
+    if (stride_ == dim_) { // rows side by side are one stream
+#pragma GCC unroll 8
+      for (int line = 0; line < Keys / 4; ++line) __builtin_prefetch(at_ + 16 * line);
+      at_ += 4 * Keys;
+    } else {
+      for (due_ += 4 * Keys; due_ >= dim_; due_ -= dim_, at_ += stride_) prefetch(at_, dim_);
+    }
+  }
+
+ private:
+  const float* at_;
+  ptrdiff_t stride_;
+  int dim_, due_ = 0;
+};
+
+template <class Isa, int Rows>
+FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const float* q, ptrdiff_t lead, float* s) {
+  constexpr int groups = straight_groups<Isa, Rows>, keys = straight_keys<Isa, Rows>;
+  typename Isa::reg acc[groups][Rows];
+#pragma GCC unroll 8
+  for (int g = 0; g < groups; ++g)
+#pragma GCC unroll 4
+    for (int m = 0; m < Rows; ++m) acc[g][m] = Isa::spread(0);
+  next_rows<keys> next(k + keys * stride, stride, dim);
+  for (int c = 0; c < dim; c += 4) {
+    next.fetch_four_columns();
+    add_columns<Isa, Rows>(k + c, stride, q + c * lead, lead, acc);
+  }
+#pragma GCC unroll 8
+  for (int g = 0; g < groups; ++g)
+#pragma GCC unroll 4
+    for (int m = 0; m < Rows; ++m) Isa::store(s + m * score_stride + g * Isa::lanes, acc[g][m]);
+}
+
+// Whole steps of keys, as many as there are; returns the first key that is left.
+template <class Isa, int Rows>
+__attribute__((noinline)) int score_steps(const visit& z, const key_rows& keys) {
+  constexpr int step = straight_keys<Isa, Rows>;
+  const float *k = keys.at, *q = z.q;
+  int key = keys.from;
+  for (; key + step <= keys.to; key += step, k += step * keys.stride) score_step<Isa, Rows>(k, keys.stride, z.dim, q, z.q_lead, z.s + key);
+  return key;
+}
+
+template <class Isa>
+FOVEA_INLINE int score_straight(const visit& z, const key_rows& keys, int rows) {
+  if (rows == 1) return score_steps<Isa, 1>(z, keys);
+  if (rows == 2) return score_steps<Isa, 2>(z, keys);
+  return score_steps<Isa, 4>(z, keys);
+}
+
+} // namespace fovea
