@@ -10,6 +10,13 @@ struct neon_isa {
   using reg = float32x4_t;
   using packing = neon_isa; // what transposes
   static constexpr int lanes = 4;
+#if defined(__aarch64__)
+  static constexpr bool by_lane = true; // a product may take one factor from any lane of a register
+  static FOVEA_INLINE reg fma_by_lane(reg a, int lane, reg b, reg c) { return vfmaq_f32(c, vdupq_n_f32(a[lane]), b); }
+  static FOVEA_INLINE reg load_two(const float* p) { return vcombine_f32(vld1_f32(p), vdup_n_f32(0)); }
+#else
+  static constexpr bool by_lane = false;
+#endif
   static FOVEA_INLINE reg load(const float* p) { return vld1q_f32(p); }
   static FOVEA_INLINE void store(float* p, reg x) { vst1q_f32(p, x); }
   static FOVEA_INLINE reg spread(float x) { return vdupq_n_f32(x); }
@@ -55,15 +62,28 @@ struct neon_isa {
     m = vreinterpretq_f32_s32(vsubq_s32(bits, vshlq_n_s32(k, 23)));
     n = vcvtq_f32_s32(k);
   }
-  // Four columns of as many rows as a register has lanes.
+  // Four columns of as many rows as a register has lanes: pairs of columns first, then pairs of rows.
   template <class Row>
   static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {
-    const float32x4x2_t a = vtrnq_f32(load(row(0)), load(row(1))), b = vtrnq_f32(load(row(2)), load(row(3)));
-    t[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
-    t[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
-    t[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
-    t[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+    const float32x4x2_t a = pairs(load(row(0)), load(row(1))), b = pairs(load(row(2)), load(row(3)));
+    t[0] = low_halves(a.val[0], b.val[0]), t[1] = low_halves(a.val[1], b.val[1]);
+    t[2] = high_halves(a.val[0], b.val[0]), t[3] = high_halves(a.val[1], b.val[1]);
   }
+
+ private:
+#if defined(__aarch64__)
+  static FOVEA_INLINE float32x4x2_t pairs(reg a, reg b) { return {{vtrn1q_f32(a, b), vtrn2q_f32(a, b)}}; }
+  static FOVEA_INLINE reg low_halves(reg a, reg b) {
+    return vreinterpretq_f32_f64(vzip1q_f64(vreinterpretq_f64_f32(a), vreinterpretq_f64_f32(b)));
+  }
+  static FOVEA_INLINE reg high_halves(reg a, reg b) {
+    return vreinterpretq_f32_f64(vzip2q_f64(vreinterpretq_f64_f32(a), vreinterpretq_f64_f32(b)));
+  }
+#else
+  static FOVEA_INLINE float32x4x2_t pairs(reg a, reg b) { return vtrnq_f32(a, b); }
+  static FOVEA_INLINE reg low_halves(reg a, reg b) { return vcombine_f32(vget_low_f32(a), vget_low_f32(b)); }
+  static FOVEA_INLINE reg high_halves(reg a, reg b) { return vcombine_f32(vget_high_f32(a), vget_high_f32(b)); }
+#endif
 };
 
 } // namespace fovea

@@ -24,6 +24,18 @@ FOVEA_INLINE const float* forget_origin(const float* p) {
   return p;
 }
 
+template <class Isa, int Rows>
+struct in_memory { // one number for each row
+  const float* a;
+
+  explicit FOVEA_INLINE in_memory(const float* at) : a(at) {}
+  FOVEA_INLINE typename Isa::reg fma(int row, typename Isa::reg y, typename Isa::reg z) const {
+    return Isa::fma(Isa::spread(a[row]), y, z);
+  }
+};
+template <class Isa, int Rows>
+using numbers = std::conditional_t<Isa::by_lane && (Rows > 1), side_by_side<Isa, Rows>, in_memory<Isa, Rows>>;
+
 // Four columns of all keys of a step.
 template <class Isa, int Rows>
 FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const float* q, ptrdiff_t lead,
@@ -38,13 +50,13 @@ FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const float* q, 
       Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return l < 4 ? k + l * stride : fifth + (l - 4) * stride; }, t[g]);
     }
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 4; ++i) {
+      const numbers<Isa, Rows> x(q + i * lead);
 #pragma GCC unroll 4
-      for (int m = 0; m < Rows; ++m) {
-        const auto x = Isa::spread(q[i * lead + m]);
+      for (int m = 0; m < Rows; ++m)
 #pragma GCC unroll 8
-        for (int g = 0; g < together; ++g) acc[from + g][m] = Isa::fma(x, t[g][i], acc[from + g][m]);
-      }
+        for (int g = 0; g < together; ++g) acc[from + g][m] = x.fma(m, t[g][i], acc[from + g][m]);
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 namespace fovea {
 
 struct columns { // of one accumulator tile: where they stand in o, in V and out, and how many of a vector exist
+  static constexpr bool whole = false;
   int in_o, at, count;
 
   template <class Vector>
@@ -17,6 +18,7 @@ struct columns { // of one accumulator tile: where they stand in o, in V and out
   }
 };
 struct whole_columns : columns {
+  static constexpr bool whole = true;
   template <class Vector>
   FOVEA_INLINE Vector load(const float* p) const {
     return Vector::load(p);
@@ -37,9 +39,9 @@ struct fetching_columns : whole_columns {
     return Vector::load(p);
   }
 };
-template <class Shape>
+template <class Isa, class Shape>
 FOVEA_INLINE auto columns_for(const visit& z, int in_o, int at) {
-  if constexpr (Shape::rows > 1 && Shape::rows <= 4 && Shape::vectors < 4)
+  if constexpr (!Isa::by_lane && Shape::rows > 1 && Shape::rows <= 4 && Shape::vectors < 4)
     return fetching_columns{{{in_o, at, Shape::lanes}}, block_keys * z.v_stride};
   else
     return whole_columns{{in_o, at, Shape::lanes}};
@@ -170,7 +172,7 @@ __attribute__((noinline)) void value_groups(const visit& shared, int first_row, 
   using narrow = shape<Shape::rows, 1, Shape::lanes>;
   const auto down_rows = [&](auto tile_shape, int in_o, int at) FOVEA_LAMBDA_INLINE {
     for (int r = first_row; r < end_row; r += Shape::rows)
-      if (group_works(z, r, Shape::rows)) value_tile<Isa, decltype(tile_shape)>(z, r, columns_for<Shape>(z, in_o, at));
+      if (group_works(z, r, Shape::rows)) value_tile<Isa, decltype(tile_shape)>(z, r, columns_for<Isa, Shape>(z, in_o, at));
   };
   int c = 0;
   if constexpr (Shape::vectors > 1)
