@@ -110,16 +110,32 @@ FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulat
   }
 }
 
+// What is the same for all columns of a group of rows.
+struct value_group {
+  int row;
+  bool even;   // all rows see the same keys from .. to-1, in one run
+  bool leaves; // results go out: no row of the group sees keys behind this block
+  int from, to;
+  const float *s, *v; // weights and values of key `from`
+};
+
+template <class Shape>
+FOVEA_INLINE value_group group_of(const visit& z, int row) {
+  const int last = row + Shape::rows - 1, from = z.from[1][row], to = z.to[1][row];
+  const bool even = z.first_run == 1 && z.from[1][last] == from && z.to[1][last] == to && from < to;
+  return {row, even, z.direct && last < z.done, from, to, z.s + row * score_stride + from, z.v_row(from)};
+}
+
 // o of the block enters o of the span by one fma; from the last block that a group sees, the result leaves.
 template <class Isa, class Shape, class Columns>
-FOVEA_INLINE void settle(const visit& z, int row, Columns c, accumulator<Isa, Shape>& acc) {
+FOVEA_INLINE void settle(const visit& z, const value_group& g, Columns c, accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
+  const int row = g.row;
   float* o = z.o + static_cast<ptrdiff_t>(row) * z.width + c.in_o;
   if (!z.start)
     acc.each([&](int m, int n, vector& x)
                  FOVEA_LAMBDA_INLINE { x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * 16), x); });
-  if (!z.direct || row + Shape::rows > z.done)
-    return acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x.store(o + m * z.width + n * 16); });
+  if (!g.leaves) return acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x.store(o + m * z.width + n * 16); });
   const auto zero = vector::all(0);
   const auto leave = [&](int m, int n, vector& x)
                          FOVEA_LAMBDA_INLINE { c.store(z.out[row + m] + c.at + n * 16, fma_by(z.inverse[row + m], x, zero)); };
@@ -142,18 +158,21 @@ FOVEA_INLINE bool leaked(accumulator<Isa, Shape>& acc) {
 }
 
 template <class Isa, class Shape, class Columns>
-FOVEA_INLINE void value_tile(const visit& z, int row, Columns c) {
+FOVEA_INLINE void value_tile(const visit& z, const value_group& g, Columns c) {
   accumulator<Isa, Shape> acc;
   acc.clear();
-  for (int run = z.first_run; run < 2; ++run) add_run(z, run, row, c, acc);
+  if (g.even)
+    tile<score_stride>(g.s, 1, panels_view{g.v + c.at, 16, z.v_stride}, g.to - g.from, c, acc);
+  else
+    for (int run = z.first_run; run < 2; ++run) add_run(z, run, g.row, c, acc);
   if (z.masked && leaked(acc)) {
     accumulator<Isa, Shape> shown;
     shown.clear();
     for (int run = z.first_run; run < 2; ++run)
-      add_row_by_row(*z.shared, row, c, {z.from[run] + row, 0}, {z.to[run] + row, 0}, true, shown);
+      add_row_by_row(*z.shared, g.row, c, {z.shared->from[run] + g.row, 0}, {z.shared->to[run] + g.row, 0}, true, shown);
     acc = shown;
   }
-  settle(z, row, c, acc);
+  settle(z, g, c, acc);
 }
 
 // A group works on this block if it sees keys of it, if o does not exist yet, or if its results leave now.
@@ -167,12 +186,15 @@ FOVEA_INLINE bool group_works(const visit& z, int row, int rows) {
 // All columns of a run of rows.
 template <class Isa, class Shape>
 __attribute__((noinline)) void value_groups(const visit& shared, int first_row, int end_row) {
+  value_group group[(Isa::rows + Shape::rows - 1) / Shape::rows];
+  int groups = 0;
+  for (int r = first_row; r < end_row; r += Shape::rows)
+    if (group_works(shared, r, Shape::rows)) group[groups++] = group_of<Shape>(shared, r);
   const visit z = shared; // a copy that no store of a vector can change: its fields stay in registers
   constexpr int step = Shape::vectors * Shape::lanes;
   using narrow = shape<Shape::rows, 1, Shape::lanes>;
   const auto down_rows = [&](auto tile_shape, int in_o, int at) FOVEA_LAMBDA_INLINE {
-    for (int r = first_row; r < end_row; r += Shape::rows)
-      if (group_works(z, r, Shape::rows)) value_tile<Isa, decltype(tile_shape)>(z, r, columns_for<Isa, Shape>(z, in_o, at));
+    for (int g = 0; g < groups; ++g) value_tile<Isa, decltype(tile_shape)>(z, group[g], columns_for<Isa, Shape>(z, in_o, at));
   };
   int c = 0;
   if constexpr (Shape::vectors > 1)
@@ -184,7 +206,7 @@ __attribute__((noinline)) void value_groups(const visit& shared, int first_row, 
 template <class Isa>
 __attribute__((noinline)) void value_rows_short(const visit& z) {
   for (int r = 0; r < z.rows; ++r)
-    if (group_works(z, r, 1)) value_tile<Isa, shape<1, 1>>(z, r, columns{0, 0, z.v_dim});
+    if (group_works(z, r, 1)) value_tile<Isa, shape<1, 1>>(z, group_of<shape<1, 1>>(z, r), columns{0, 0, z.v_dim});
 }
 
 } // namespace fovea
