@@ -173,6 +173,10 @@ class tile_of_queries {
       z_.from[0][r] = first - at;
       z_.to[0][r] = within(w_.head[r]);
     }
+    const int from = z_.from[1][0], to = z_.to[1][0], last = job_.rows - 1;
+    const bool even = z_.first_run == 1 && from == z_.from[1][last] && to == z_.to[1][last] && from % 16 == 0 && to % 16 == 0;
+    z_.even_from = even ? from : 0;
+    z_.even_to = even ? to : 0;
     while (z_.done < job_.rows && w_.to[z_.done] <= end) ++z_.done;
     if (z_.done == job_.rows || block + block_keys > final_) z_.done = group_rows_;
   }

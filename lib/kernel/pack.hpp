@@ -7,9 +7,11 @@
 namespace fovea {
 
 FOVEA_INLINE void prefetch(const float* p, int n) {
+#pragma GCC unroll 4
   for (int i = 0; i < n; i += 16) __builtin_prefetch(p + i);
 }
 FOVEA_INLINE void prefetch_to_write(const float* p, int n) {
+#pragma GCC unroll 4
   for (int i = 0; i < n; i += 16) __builtin_prefetch(p + i, 1);
 }
 

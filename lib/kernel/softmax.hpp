@@ -16,8 +16,17 @@ FOVEA_INLINE void walk(int from, int to, Whole whole, Edge edge) {
   }
 }
 
+// The vectors of both runs of a row. Even: all rows see the same whole vectors of one run, and no row asks again.
+template <bool Even, class Whole, class Edge>
+FOVEA_INLINE void walk_runs(const visit& z, int row, Whole whole, Edge edge) {
+  if constexpr (Even)
+    for (int j = z.even_from; j < z.even_to; j += 16) whole(j);
+  else
+    for (int run = z.first_run; run < 2; ++run) walk(z.from[run][row], z.to[run][row], whole, edge);
+}
+
 // The largest score of a row; on the way each score becomes what the step makes of it.
-template <class Isa, class Step>
+template <class Isa, class Step, bool Even = false>
 float peak_of(const visit& z, int row) {
   float* s = z.s + row * score_stride;
   const auto nothing = f32x16<Isa>::all(lowest);
@@ -33,12 +42,11 @@ float peak_of(const visit& z, int row) {
     if constexpr (!Step::plain) inside(a, b, score, raw).store(s + j);
     peak = max(inside(a, b, score, nothing), peak);
   };
-  for (int run = z.first_run; run < 2; ++run) {
-    const int from = z.from[run][row], to = z.to[run][row];
-    if constexpr (Isa::lanes < 8 && !Step::plain) // many short registers: one copy of so much code is enough
-      for (int j = from & -16; j < to; j += 16) edge(j, from - j, to - j);
-    else
-      walk(from, to, whole, edge);
+  if constexpr (Isa::lanes < 8 && !Step::plain) { // many short registers: one copy of so much code is enough
+    for (int run = z.first_run; run < 2; ++run)
+      for (int from = z.from[run][row], to = z.to[run][row], j = from & -16; j < to; j += 16) edge(j, from - j, to - j);
+  } else {
+    walk_runs<Even>(z, row, whole, edge);
   }
   return largest(peak);
 }
@@ -84,7 +92,7 @@ FOVEA_INLINE void raise_tops(const visit& z, Peak peak_of_row) {
 }
 
 // Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds.
-template <class Isa, bool Hides>
+template <class Isa, bool Hides, bool Even = false>
 FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
   float* s = z.s + row * score_stride;
   const auto shift = f32x16<Isa>::all(power_magic - top), floor = f32x16<Isa>::all(top + deepest), zero = f32x16<Isa>::all(0);
@@ -94,19 +102,18 @@ FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
     return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(score.r[i], minus_infinity, zero.r[i], w.r[i]); });
   };
   auto sum = zero;
-  for (int run = z.first_run; run < 2; ++run)
-    walk(
-        z.from[run][row], z.to[run][row],
-        [&](int j) FOVEA_LAMBDA_INLINE {
-          const auto w = weight(f32x16<Isa>::load(s + j));
-          w.store(s + j);
-          sum = sum + w;
-        },
-        [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
-          const auto score = f32x16<Isa>::load(s + j), w = weight(score);
-          inside(a, b, w, score).store(s + j);
-          sum = sum + inside(a, b, w, zero);
-        });
+  walk_runs<Even>(
+      z, row,
+      [&](int j) FOVEA_LAMBDA_INLINE {
+        const auto w = weight(f32x16<Isa>::load(s + j));
+        w.store(s + j);
+        sum = sum + w;
+      },
+      [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
+        const auto score = f32x16<Isa>::load(s + j), w = weight(score);
+        inside(a, b, w, score).store(s + j);
+        sum = sum + inside(a, b, w, zero);
+      });
   return sum;
 }
 
@@ -116,27 +123,23 @@ __attribute__((noinline)) f32x16<Isa> weigh_masked_row(const visit& z, int row, 
   return weigh_row<Isa, true>(z, row, exact(top) ? top : 0);
 }
 
-FOVEA_INLINE bool leaves(const visit& z, int row) { return z.direct && row >= z.was_done && row < z.done; }
-
 // Weighing is all arithmetic: a good time to fetch what comes next, rows of the output and of the next tile's queries.
-FOVEA_INLINE void prefetch_for(const visit& z, int row) {
-  if (leaves(z, row)) prefetch_to_write(z.out[row], z.v_dim);
-  if (z.start && row < z.next_rows) prefetch(z.next_q + row * z.q_stride, z.dim);
-}
-
-template <class Isa, bool Hides>
+template <class Isa, bool Hides, bool Even>
 __attribute__((noinline)) void weigh(const visit& z) {
+  const int first_to_leave = z.direct ? z.was_done : z.rows, next_rows = z.start ? z.next_rows : 0;
   for (int r = 0; r < z.rows; ++r) {
-    prefetch_for(z, r);
+    const bool leaves = r >= first_to_leave && r < z.done;
+    if (leaves) prefetch_to_write(z.out[r], z.v_dim);
+    if (r < next_rows) prefetch(z.next_q + r * z.q_stride, z.dim);
     const float top = z.top[r];
     f32x16<Isa> sum;
     if constexpr (Hides)
       sum = weigh_masked_row<Isa>(z, r, top);
     else
-      sum = weigh_row<Isa, false>(z, r, exact(top) ? top : 0);
+      sum = weigh_row<Isa, false, Even>(z, r, exact(top) ? top : 0);
     if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
     sum.store(z.sum + r * 16);
-    if (leaves(z, r)) z.inverse[r] = sum_tree(sum);
+    if (leaves) z.inverse[r] = sum_tree(sum);
   }
 }
 
@@ -154,11 +157,16 @@ __attribute__((noinline)) void raise_modified_tops(const visit& z, float (*peak)
 
 template <class Isa, class Step>
 void softmax_step(const visit& z) {
-  if constexpr (Step::plain)
+  if constexpr (Step::plain) {
+    if (z.even_to) {
+      raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, Step, true>(same, row); });
+      return weigh<Isa, false, true>(z);
+    }
     raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, Step>(same, row); });
-  else
+  } else {
     raise_modified_tops<Isa>(z, peak_of<Isa, Step>);
-  weigh<Isa, Step::biased>(z);
+  }
+  weigh<Isa, Step::biased, false>(z);
 }
 
 } // namespace fovea

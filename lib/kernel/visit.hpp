@@ -17,6 +17,7 @@ struct visit {
   int v_first;
   int32_t *from[2], *to[2]; // what each row sees: two runs of keys within the block, growing with the row
   int first_run;            // 1 when run 0 is empty for all rows
+  int even_from, even_to;   // of whole vectors, where they are all that every row sees; else 0
   bool unbiased;            // scores are told before biases
   bool masked;              // a mask may hide keys within the runs
   bool start;               // first block of the span: nothing to rescale
