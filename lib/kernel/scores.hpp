@@ -1,5 +1,7 @@
 // Scores of a block: q panels times k panels, for the tiles of keys that some row of a group sees.
 #pragma once
+#include <type_traits>
+
 #include "kernel/visit.hpp"
 
 namespace fovea {
@@ -9,12 +11,23 @@ struct packed_keys_view { // keys from .. to-1 of the block stand as panels at `
   int from, to;
 };
 
+// For one row memory is the limit: what comes a kilobyte later is asked for now, before the hardware would.
+struct load_ahead {
+  static constexpr bool whole = true;
+  template <class Vector>
+  static FOVEA_INLINE Vector load(const float* p) {
+    __builtin_prefetch(p + 256);
+    return Vector::load(p);
+  }
+};
+
 template <class Isa, class Shape>
 FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row, int key) {
   accumulator<Isa, Shape> acc;
   acc.clear();
   const float* panel = k.at + static_cast<ptrdiff_t>((key & -16) - k.from) * z.dim + key % 16;
-  tile<1>(z.q + row, z.q_lead, panels_view{panel, 16 * static_cast<ptrdiff_t>(z.dim), 16}, z.dim, load_whole{}, acc);
+  using load = std::conditional_t<Shape::rows == 1, load_ahead, load_whole>;
+  tile<1>(z.q + row, z.q_lead, panels_view{panel, 16 * static_cast<ptrdiff_t>(z.dim), 16}, z.dim, load{}, acc);
   float* s = z.s + row * score_stride + key;
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * 16); });
 }
