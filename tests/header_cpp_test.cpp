@@ -21,13 +21,14 @@ static_assert(std::is_trivial_v<fovea_mask> && std::is_trivial_v<fovea_weights> 
 static_assert(std::is_same_v<decltype(fovea_in::dtype), int32_t>, "an enum would change its size between compilers");
 
 unsigned char static_scratch[FOVEA_SCRATCH(64, 64)];
-FOVEA_ASSERT_FITS(static_scratch, 64, 64);
 
 constexpr fovea_attention zeroed = {};
 static_assert(zeroed.q_heads == 0 && zeroed.part.count == 0 && zeroed.q.dtype == FOVEA_F32 && zeroed.k.layout == FOVEA_ROWS,
               "zero is default");
 
 } // namespace
+
+FOVEA_ASSERT_FITS(static_scratch, 64, 64);
 
 TEST_CASE("the_header_works_in_c99") { CHECK(fovea_header_c99() == 0); }
 

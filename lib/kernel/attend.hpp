@@ -195,7 +195,7 @@ class tile_of_queries {
     if (shares_panels() || !takes_rows(p_, group_rows_) || block + begin < p_.see.first_key) return begin;
     const int past = static_cast<int>(smaller(up16(end), p_.keys_end - block));
     const float* at = p_.k.data + job_.kv_head * p_.k.head + static_cast<ptrdiff_t>(block + begin - p_.see.first_key) * p_.k.token;
-    return score_straight<typename Isa::packing>(z_, {at, p_.k.token, begin, past}, group_rows_) & -16;
+    return score_straight<Isa>(z_, {at, p_.k.token, begin, past}, group_rows_) & -16;
   }
 
   // Calls use(panels) until keys begin .. end-1 of the block have been there; both are multiples of 16.
