@@ -1,11 +1,8 @@
-// AVX-512 VNNI: VPDPBUSD on sixteen lanes four deep. Keys are the unsigned operand (their bytes plus 128, taken back by the start
-// of the sums); weights are unsigned too, as two bytes.
+// AVX-512 VNNI: VPDPBUSD on sixteen lanes; weights of 32 keys at a time in 16-bit lanes.
 #pragma once
 #include <immintrin.h>
 
-#include <cstring>
-
-#include "fixed/tile.hpp"
+#include "dot/vnni.hpp"
 #include "fovea/fixed.h"
 
 namespace fovea {
@@ -16,117 +13,99 @@ struct avx512_registers {
   static FOVEA_INLINE reg load(const void* p) { return _mm512_loadu_si512(p); }
   static FOVEA_INLINE void store(void* p, reg x) { _mm512_storeu_si512(p, x); }
   static FOVEA_INLINE reg spread(int32_t x) { return _mm512_set1_epi32(x); }
+  static FOVEA_INLINE reg first(int32_t x) { return _mm512_zextsi128_si512(_mm_cvtsi32_si128(x)); }
   static FOVEA_INLINE reg add(reg a, reg b) { return _mm512_add_epi32(a, b); }
-  static FOVEA_INLINE reg shift_round(reg x, int by) { return _mm512_sra_epi32(add(x, spread(1 << (by - 1))), _mm_cvtsi32_si128(by)); }
-  static FOVEA_INLINE reg four(const void* a) { // bytes, sixteen times
-    int32_t x;
-    std::memcpy(&x, a, sizeof x);
-    return spread(x);
+  static FOVEA_INLINE reg larger(reg a, reg b) { return _mm512_max_epi32(a, b); }
+  static FOVEA_INLINE __m128i by(int shift) { return _mm_cvtsi32_si128(shift); }
+  static FOVEA_INLINE reg shift_left(reg x, __m128i by) { return _mm512_sll_epi32(x, by); }
+  static FOVEA_INLINE reg shift_right(reg x, __m128i by) { return _mm512_sra_epi32(x, by); }
+  static FOVEA_INLINE reg shift_round(reg x, int shift) { return shift_right(add(x, spread(1 << (shift - 1))), by(shift)); }
+  static FOVEA_INLINE reg high_product(reg a, reg b) { // b: one number
+    const reg odd = _mm512_mul_epi32(_mm512_srli_epi64(a, 32), b);
+    return _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epi32(a, b), static_cast<_MM_PERM_ENUM>(0xf5));
   }
-  static FOVEA_INLINE void pin(reg& x) { // gcc reorders products until accumulators spill, unless each stays where it is
+  static FOVEA_INLINE int32_t greatest(reg x) { return _mm512_reduce_max_epi32(x); }
+  static FOVEA_INLINE uint32_t total(reg x) { return static_cast<uint32_t>(_mm512_reduce_add_epi32(x)); }
+  static FOVEA_INLINE void store_narrow(int16_t* p, const reg (&x)[1]) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(x[0]));
+  }
+  static FOVEA_INLINE void store_narrow(int8_t* p, const reg (&x)[1]) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x[0]));
+  }
+
+  static FOVEA_INLINE reg flip(reg bytes) { return _mm512_xor_si512(bytes, _mm512_set1_epi8(-128)); }
+  static FOVEA_INLINE reg times_256(reg x) { return _mm512_slli_epi32(x, 8); }
+  static FOVEA_INLINE void dot(reg& sum, reg u, reg s) {
+    sum = _mm512_dpbusd_epi32(sum, u, s);
 #if !defined(__clang__)
-    asm volatile("" : "+v"(x));
-#else
-    (void)x;
+    asm volatile("" : "+v"(sum)); // gcc reorders products until accumulators spill, unless each stays where it is
 #endif
   }
 };
 
-struct avx512vnni_keys : avx512_registers {
-  using element = int8_t;
-  using acc = reg;
-  using piece = reg;
-  using chunk = const int8_t*;
-  static constexpr int rows = 1, group = 4, deep = 4, regs = 1, key_offset = -128;
+using avx512vnni_keys = vnni_keys<avx512_registers>;
+using avx512vnni_values = vnni_values<avx512_registers>;
 
-  static FOVEA_INLINE chunk take(const int8_t* a) { return a; }
-  static FOVEA_INLINE piece load(const int8_t* b) { return _mm512_xor_si512(avx512_registers::load(b), _mm512_set1_epi8(-128)); }
-  template <int Step>
-  static FOVEA_INLINE void add(acc& sum, piece y, chunk x) {
-    sum = _mm512_dpbusd_epi32(sum, y, four(x));
-    pin(sum);
+// Constants are made once and pinned: gcc would make them again for each row.
+struct avx512_weigher : avx512_registers {
+  static FOVEA_INLINE reg pinned(reg x) {
+    asm("" : "+v"(x));
+    return x;
   }
-  template <class Start>
-  static FOVEA_INLINE void begin(acc (&sum)[1], Start start) {
-    sum[0] = spread(start(0));
+  static FOVEA_INLINE reg evens() {
+    alignas(64) static constexpr int16_t numbers[32] = {0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                                                        32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, 60, 62};
+    return load(numbers);
   }
-  static FOVEA_INLINE void fold(const acc (&sum)[1], int, reg (&out)[1]) { out[0] = sum[0]; }
-};
+  const reg low_halves = pinned(evens()), high_halves = pinned(_mm512_add_epi16(evens(), _mm512_set1_epi16(1)));
+  const reg c3 = pinned(_mm512_set1_epi16(-1291)), c2 = pinned(_mm512_set1_epi16(7513)), c1 = pinned(_mm512_set1_epi16(-22478)),
+            c0 = pinned(_mm512_set1_epi16(32510)), one = pinned(_mm512_set1_epi16(1));
 
-struct avx512vnni_values : avx512_registers {
-  using element = uint8_t; // 256 low bytes of a row, then 256 high bytes
-  struct acc {
-    reg low, high;
-  };
-  using piece = reg;
-  using chunk = const uint8_t*;
-  static constexpr int rows = 1, group = 4, deep = 4, regs = 1, planes = 2, block_step = 64, plane = 256;
-
-  static FOVEA_INLINE chunk take(const uint8_t* a) { return a; }
-  static FOVEA_INLINE piece load(const int8_t* b) { return avx512_registers::load(b); }
-  template <int Step>
-  static FOVEA_INLINE void add(acc& sum, piece y, chunk x) {
-    sum.low = _mm512_dpbusd_epi32(sum.low, four(x), y);
-    pin(sum.low);
-    sum.high = _mm512_dpbusd_epi32(sum.high, four(x + plane), y);
-    pin(sum.high);
-  }
-  template <class Start>
-  static FOVEA_INLINE void begin(acc (&sum)[1], Start) {
-    sum[0] = {spread(0), spread(0)};
-  }
-  static FOVEA_INLINE void fold(const acc (&sum)[1], int, reg (&out)[1]) {
-    out[0] = avx512_registers::add(_mm512_slli_epi32(sum[0].high, 8), sum[0].low);
-  }
-};
-
-struct avx512_weights : avx512_registers {
-  struct constants {
-    reg base, multiplier;
-    __m128i up;
-    template <bool Octaves>
-    FOVEA_INLINE reg below(const int32_t* s) const { // base - octaves; octaves are the high half of (s << up) * multiplier
-      reg t = load(s);
-      if constexpr (!Octaves) {
-        t = _mm512_sll_epi32(t, up);
-        const reg odd = _mm512_mul_epi32(_mm512_srli_epi64(t, 32), multiplier);
-        t = _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epi32(t, multiplier), static_cast<_MM_PERM_ENUM>(0xf5));
-      }
-      return _mm512_sub_epi32(base, t);
-    }
-  };
-
-  static FOVEA_INLINE reg exp2(reg f) {
-    const reg c3 = _mm512_set1_epi16(-1291), c2 = _mm512_set1_epi16(7513), c1 = _mm512_set1_epi16(-22478), c0 = _mm512_set1_epi16(32510);
-    reg y = _mm512_add_epi16(_mm512_mulhrs_epi16(c3, f), c2);
-    y = _mm512_add_epi16(_mm512_mulhrs_epi16(y, f), c1);
-    return _mm512_add_epi16(_mm512_mulhrs_epi16(y, f), c0);
-  }
-
-  // False, and nothing summed, when a key lies above the reference.
-  template <bool Octaves>
-  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, uint8_t* p, int32_t* sum,
-                                 const int16_t* by) {
-    alignas(64) static constexpr int16_t evens[32] = {0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
-                                                      32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, 60, 62};
-    const reg low_halves = load(evens), high_halves = _mm512_add_epi16(low_halves, _mm512_set1_epi16(1));
-    const constants c{spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16)), spread(scale.score_multiplier),
-                      _mm_cvtsi32_si128(32 - scale.score_shift)};
-    reg sign = _mm512_setzero_si512(), total = load(sum);
+  FOVEA_INLINE void exp2(reg (&f)[2]) const { // both at once
+    reg y[2];
 #pragma GCC unroll 2
-    for (int j = 0; j < 64; j += 32) {
-      const reg u0 = c.below<Octaves>(s + j), u1 = c.below<Octaves>(s + j + 16);
-      sign = _mm512_ternarylogic_epi32(sign, u0, u1, 0xfe);
-      const reg f = _mm512_srli_epi16(_mm512_permutex2var_epi16(u0, low_halves, u1), 1), k = _mm512_permutex2var_epi16(u0, high_halves, u1);
-      const reg y = exp2(f);
-      reg w = _mm512_avg_epu16(_mm512_srlv_epi16(_mm512_add_epi16(y, y), k), _mm512_setzero_si512()); // (2y >> k, plus 1) >> 1
-      total = _mm512_dpwssd_epi32(total, w, _mm512_set1_epi16(1));
-      if (by) w = _mm512_mulhrs_epi16(w, load(by + j));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + j), _mm512_cvtepi16_epi8(w));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + avx512vnni_values::plane + j), _mm512_cvtepi16_epi8(_mm512_srli_epi16(w, 8)));
+    for (int h = 0; h < 2; ++h) y[h] = _mm512_add_epi16(_mm512_mulhrs_epi16(c3, f[h]), c2);
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) y[h] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[h], f[h]), c1);
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) f[h] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[h], f[h]), c0);
+  }
+  static FOVEA_INLINE void store_bytes(uint8_t* p, reg words) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi16_epi8(words));
+  }
+
+  // False, and nothing summed, when a key lies above the reference. Octaves are the high half of (s << up) * multiplier.
+  template <bool Octaves>
+  FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, uint8_t* p, int32_t* sum,
+                          const int16_t* factors) const {
+    const reg base = spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16)), multiplier = spread(scale.score_multiplier);
+    const __m128i up = by(32 - scale.score_shift);
+    const auto below = [&](const int32_t* at) FOVEA_LAMBDA_INLINE {
+      return _mm512_sub_epi32(base, Octaves ? load(at) : high_product(shift_left(load(at), up), multiplier));
+    };
+    reg u[4], y[2], k[2], sums = load(sum); // stage by stage: what is ready stands close together
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) u[i] = below(s + 16 * i);
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+      y[h] = _mm512_srli_epi16(_mm512_permutex2var_epi16(u[2 * h], low_halves, u[2 * h + 1]), 1);
+      k[h] = _mm512_permutex2var_epi16(u[2 * h], high_halves, u[2 * h + 1]);
     }
-    if (_mm512_movepi32_mask(sign)) return false;
-    store(sum, total);
+    const __mmask32 above = _mm512_movepi16_mask(_mm512_or_si512(k[0], k[1]));
+    exp2(y);
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) { // (2y >> k, plus 1) >> 1
+      y[h] = _mm512_avg_epu16(_mm512_srlv_epi16(_mm512_add_epi16(y[h], y[h]), k[h]), _mm512_setzero_si512());
+      sums = _mm512_dpwssd_epi32(sums, y[h], one);
+      if (factors) y[h] = _mm512_mulhrs_epi16(y[h], load(factors + 32 * h));
+    }
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+      store_bytes(p + 32 * h, y[h]);
+      store_bytes(p + avx512vnni_values::plane + 32 * h, _mm512_srli_epi16(y[h], 8));
+    }
+    if (above) return false;
+    store(sum, sums);
     return true;
   }
 };

@@ -4,15 +4,22 @@
 
 namespace fovea {
 
-struct dotprod_keys : neon_registers {
+struct dotprod_dot : neon_registers {
+  using piece = int8x16_t;
+  static constexpr int rows = 1, group = 4, deep = 16, slices = 1, regs = 4, piece_step = 16;
+  static FOVEA_INLINE void load_column(const int8_t* b, piece (&y)[4]) { // one instruction
+    const int8x16x4_t x = vld1q_s8_x4(b);
+    y[0] = x.val[0], y[1] = x.val[1], y[2] = x.val[2], y[3] = x.val[3];
+  }
+};
+
+struct dotprod_keys : dotprod_dot {
   using element = int8_t;
   using acc = reg;
-  using piece = int8x16_t;
   using chunk = int8x16_t; // four steps of four elements
-  static constexpr int rows = 1, group = 4, deep = 16, regs = 4, key_offset = 0;
+  static constexpr int key_offset = 0;
 
   static FOVEA_INLINE chunk take(const int8_t* a) { return vld1q_s8(a); }
-  static FOVEA_INLINE piece load(const int8_t* b) { return vld1q_s8(b); }
   template <int Step>
   static FOVEA_INLINE void add(acc& sum, piece y, chunk x) {
     sum = vdotq_laneq_s32(sum, y, x, Step);
@@ -27,19 +34,17 @@ struct dotprod_keys : neon_registers {
   }
 };
 
-struct dotprod_values : neon_registers {
+struct dotprod_values : dotprod_dot {
   using element = int8_t; // 256 low bytes of a row, then 256 high bytes
   struct acc {
     reg low, high;
   };
-  using piece = int8x16_t;
   struct chunk {
     int8x16_t low, high;
   };
-  static constexpr int rows = 1, group = 4, deep = 16, regs = 4, planes = 2, block_step = 64, plane = 256;
+  static constexpr int planes = 2, block_step = 64, plane = 256;
 
   static FOVEA_INLINE chunk take(const int8_t* a) { return {vld1q_s8(a), vld1q_s8(a + plane)}; }
-  static FOVEA_INLINE piece load(const int8_t* b) { return vld1q_s8(b); }
   template <int Step>
   static FOVEA_INLINE void add(acc& sum, piece y, const chunk& x) {
     sum.low = vdotq_laneq_s32(sum.low, y, x.low, Step);
@@ -57,13 +62,13 @@ struct dotprod_values : neon_registers {
 };
 
 // Leaves weights as two signed bytes: high = (y + 128) >> 8, low = the rest.
-struct dotprod_weights : neon_weights {
+struct dotprod_weigher : neon_weigher {
   template <bool Octaves>
   static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
-                                 const int16_t* by) {
-    return neon_weights::weigh<Octaves>(s, scale, reference, sum, by, [&](int j, int16x8_t y0, int16x8_t y1) FOVEA_LAMBDA_INLINE {
-      vst1q_s8(p + j, vcombine_s8(vmovn_s16(y0), vmovn_s16(y1)));
-      vst1q_s8(p + dotprod_values::plane + j, vcombine_s8(vrshrn_n_s16(y0, 8), vrshrn_n_s16(y1, 8)));
+                                 const int16_t* factors) {
+    return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, int16x8_t y0, int16x8_t y1) FOVEA_LAMBDA_INLINE {
+      vst1q_s8(p + j, vuzp1q_s8(vreinterpretq_s8_s16(y0), vreinterpretq_s8_s16(y1)));
+      vst1q_s8(p + dotprod_values::plane + j, vrshrn_high_n_s16(vrshrn_n_s16(y0, 8), y1, 8));
     });
   }
 };

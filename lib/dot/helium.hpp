@@ -1,4 +1,5 @@
-// Cortex-M55, Helium: VMLADAVA.S8 adds 16 products to one number. Four keys by two queries; weights are two signed bytes, 256 * high + low.
+// Cortex-M55, Helium: VMLADAVA.S8 adds 16 products to one number. Four registers hold a part of the queries, or the weights of 32 keys,
+// while keys or values go by; weights are two signed bytes, 256 * high + low.
 #pragma once
 #include <arm_mve.h>
 
@@ -6,134 +7,208 @@
 
 namespace fovea {
 
-// Four numbers at a time; the last store is predicated.
-struct helium_writer {
-  static FOVEA_COMPACT void store(int8_t* out, int32x4_t y, mve_pred16_t p) { vstrbq_p_s32(out, y, p); }
-  static FOVEA_COMPACT void store(int16_t* out, int32x4_t y, mve_pred16_t p) { vstrhq_p_s32(out, y, p); }
-
-  template <class T>
-  static FOVEA_COMPACT void write(const int32_t* acc, const output_factor& f, int count, int32_t zero, T* out) {
-    const int32_t limit = sizeof(T) == 1 ? 128 : 32768, half = (1 << (f.shift - 1)) - f.zero;
-    const int32x4_t low = vdupq_n_s32(-limit), high = vdupq_n_s32(limit - 1), multiplier = vdupq_n_s32(f.multiplier);
-    for (; count > 0; count -= 4, acc += 4, out += 4) {
-      const int32x4_t x = vshlq_r_s32(vldrwq_s32(acc), f.left);
-      const int32x4_t y = vaddq_n_s32(vshlq_r_s32(vaddq_n_s32(vmulhq_s32(x, multiplier), half), -f.shift), zero);
-      store(out, vminq_s32(vmaxq_s32(y, low), high), vctp32q(static_cast<uint32_t>(count)));
-    }
-  }
-};
-
 struct helium_dot {
-  using writer = helium_writer;
   using element = int8_t;
-  static constexpr int planes = 2; // 64 low bytes of a row, then 64 high bytes
+  static constexpr int most_rows = 2, planes = 2; // planes: 64 low bytes of a row, then 64 high bytes
+
   static void put_query(int8_t* to, int rows, int g, int c, const int8_t* q) { vstrbq_s8(to + c * rows + g * 16, vldrbq_s8(q)); }
 
-  static void clear(int32_t* x) {
-    vstrwq_s32(x, vdupq_n_s32(0));
-    asm volatile(""); // else clang calls memset
+  FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of four
+    asm("" : "+r"(value));                                               // else compilers call memset for zeros
+    const int32x4_t all = vdupq_n_s32(value);
+#pragma GCC unroll 1
+    for (; count > 0; count -= 4, x += 4) vstrwq_s32(x, all);
   }
 
-  template <int G>
-  __attribute__((noinline)) static void score(const int8_t* q, const int8_t* keys, int depth, int32_t start0, int32_t start1, int32_t* s) {
-    for (int block = fixed_block; block > 0; block -= 4, s += 4) {
-      int32_t o[4][G];
-#pragma GCC unroll 4
-      for (int l = 0; l < 4; ++l) {
-        o[l][0] = start0;
-        if (G == 2) o[l][G - 1] = start1;
-      }
-      const int8_t* a = q;
-      for (int left = depth; left > 0; left -= 16) {
-        int8x16_t x[G];
-#pragma GCC unroll 2
-        for (int g = 0; g < G; ++g, a += 16) x[g] = vldrbq_s8(a);
-#pragma GCC unroll 4
-        for (int l = 0; l < 4; ++l, keys += 16) {
-          const int8x16_t k = vldrbq_s8(keys);
-#pragma GCC unroll 2
-          for (int g = 0; g < G; ++g) o[l][g] = vmladavaq_s8(o[l][g], k, x[g]);
-        }
-      }
-#pragma GCC unroll 2
-      for (int g = 0; g < G; ++g)
-#pragma GCC unroll 4
-        for (int l = 0; l < 4; ++l) s[g * fixed_block + l] = o[l][g];
-    }
+  static int32_t largest(const int32_t* t) {
+    int32_t top = INT32_MIN;
+#pragma GCC unroll 1
+    for (int j = 0; j < fixed_block; j += 4) top = vmaxvq_s32(top, vldrwq_s32(t + j));
+    return top;
   }
 
-  template <int G>
-  static void add_values(const int8_t* weights, const int8_t* values, int width, int spill, int32_t* acc) {
-    for (int g = 0; g < G; ++g, acc += width, weights += 2 * fixed_block) {
-      if (spill)
-        add_spilled(weights, values, width, spill, acc);
-      else
-        add_exact(weights, values, width, acc);
-    }
+  using mapping = to_octaves; // scores become octaves while they are weighed
+  static mapping prepare(const int32_t*, to_octaves by) { return by; }
+
+  static void score(int rows, const int8_t* q, const int8_t* keys, int depth, const int32_t* starts, int32_t* s) {
+    if (rows == 1)
+      score_of<1>(q, keys, depth, starts, s);
+    else
+      score_of<2>(q, keys, depth, starts, s);
+  }
+
+  static void add_values(int rows, const int8_t* weights, const int8_t* values, int32_t* to, int stride, int count) {
+    for (int g = 0; g < rows; ++g) add_row(weights + g * 2 * fixed_block, values, to + g * stride, count);
   }
 
   // False, and nothing summed, when a key lies above the reference. VLD2 parts even from odd keys, VMOVNT and VSHRNT join them.
-  __attribute__((noinline)) static bool weigh(const weighing& w, int, int g, int8_t* to, uint32_t& total) {
-    const int32_t multiplier = w.scale->score_multiplier, up = 31 - w.scale->score_shift;
-    const int32x4_t base = vdupq_n_s32(left_shift(w.reference, 16));
-    int32x4_t sign = vdupq_n_s32(0);
+  FOVEA_HOT static bool weigh(const int32_t* s, const to_octaves& by, int32_t base, int, int g, int8_t* to, uint32_t& total) {
+    const int32_t up = by.up - 1, multiplier = by.multiplier;
+    const int32x4_t top = vdupq_n_s32(base);
+    int16x8_t sign = vdupq_n_s16(0);
     int32_t sum = static_cast<int32_t>(total);
     to += g * 2 * fixed_block;
-    const int32_t* s = w.s;
-    for (int j = 0; j < fixed_block; j += 8, s += 8) {
-      const int32x4x2_t x = vld2q_s32(s);
-      int32x4_t u0 = x.val[0], u1 = x.val[1];
-      if (!w.octaves) u0 = vqdmulhq_n_s32(vshlq_r_s32(u0, up), multiplier), u1 = vqdmulhq_n_s32(vshlq_r_s32(u1, up), multiplier);
-      u0 = vsubq_s32(base, u0), u1 = vsubq_s32(base, u1);
-      sign = vorrq_s32(sign, vorrq_s32(u0, u1));
-      int16x8_t y = weights_of(u0, u1);
+    for (int j = 0; j < fixed_block; j += 8) {
+      const int32x4x2_t x = vld2q_s32(s + j);
+      const int32x4_t even = vsubq_s32(top, vqdmulhq_n_s32(vshlq_r_s32(x.val[0], up), multiplier));
+      const int32x4_t odd = vsubq_s32(top, vqdmulhq_n_s32(vshlq_r_s32(x.val[1], up), multiplier));
+      const int16x8_t whole = vshrntq_n_s32(vshrnbq_n_s32(vreinterpretq_s16_s32(even), even, 16), odd, 16);
+      const int16x8_t fraction = vmovntq_s32(vreinterpretq_s16_s32(even), odd);
+      sign = vorrq_s16(sign, whole);
+      const int16x8_t y = weights_of(whole, fraction);
       sum = vaddvaq_s16(sum, y);
-      if (w.factors) y = vqrdmulhq_s16(y, vldrhq_s16(w.factors + j));
-      vstrbq_s16(to + j, y);
-      vstrbq_s16(to + fixed_block + j, vrshrq_n_s16(y, 8));
+      put_weights(to + j, y);
     }
-    if (vminvq_s32(0, sign) < 0) return false;
+    if (vminvq_s16(0, sign) < 0) return false;
     total = static_cast<uint32_t>(sum);
     return true;
   }
 
+  static void scale_weight(int8_t* weights, int, int g, int j, int32_t by) {
+    int8_t *low = weights + g * 2 * fixed_block + j, *high = low + fixed_block;
+    const int32_t weight = multiply_round(*high * 256 + *low, by);
+    *low = static_cast<int8_t>(weight), *high = static_cast<int8_t>((weight + 128) >> 8);
+  }
+
+  // Eight numbers at a time, even and odd ones; the last store is predicated.
+  template <class T>
+  static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, int32_t zero, int count, T* out) {
+    if (f.left) shift_left(acc, count, f.left);
+    const int32_t half = (1 << (f.shift - 1)) - f.zero;
+    const int32x4_t multiplier = vdupq_n_s32(f.multiplier);
+    const auto number = [&](int32x4_t x)
+                            FOVEA_COMPACT_INLINE { return vshlq_r_s32(vaddq_n_s32(vmulhq_s32(x, multiplier), half), -f.shift); };
+    for (; count > 0; count -= 8, acc += 8, out += 8) {
+      const int32x4x2_t x = vld2q_s32(acc);
+      store(out, number(x.val[0]), number(x.val[1]), zero, vctp16q(static_cast<uint32_t>(count)));
+    }
+  }
+
  private:
-  static FOVEA_COMPACT int16x8_t weights_of(int32x4_t even, int32x4_t odd) {
-    int16x8_t f = vmovntq_s32(vreinterpretq_s16_s32(even), odd);
-    const int16x8_t k = vshrntq_n_s32(vshrnbq_n_s32(vreinterpretq_s16_s32(even), even, 16), odd, 16);
-    f = vreinterpretq_s16_u16(vshrq_n_u16(vreinterpretq_u16_s16(f), 1));
+  static FOVEA_COMPACT int16x8_t join(int32x4_t even, int32x4_t odd) { return vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), even), odd); }
+  static FOVEA_COMPACT void store(int8_t* out, int32x4_t even, int32x4_t odd, int32_t zero, mve_pred16_t p) {
+    const int16x8_t y = vqaddq_n_s16(join(even, odd), static_cast<int16_t>(zero)); // what saturates here is far beyond a byte
+    vstrbq_p_s16(out, vminq_s16(vmaxq_s16(y, vdupq_n_s16(-128)), vdupq_n_s16(127)), p);
+  }
+  static FOVEA_COMPACT void store(int16_t* out, int32x4_t even, int32x4_t odd, int32_t zero, mve_pred16_t p) {
+    vstrhq_p_s16(out, join(vaddq_n_s32(even, zero), vaddq_n_s32(odd, zero)), p);
+  }
+  FOVEA_COLD static void shift_left(int32_t* x, int count, int by) {
+    for (; count > 0; count -= 4, x += 4) vstrwq_s32(x, vshlq_r_s32(vldrwq_s32(x), by));
+  }
+
+  static FOVEA_COMPACT void put_weights(int8_t* to, int16x8_t y) {
+    vstrbq_s16(to, y);
+    vstrbq_s16(to + fixed_block, vrshrq_n_s16(y, 8));
+  }
+  static FOVEA_COMPACT int16x8_t weights_of(int16x8_t whole, int16x8_t fraction) {
+    const int16x8_t f = vreinterpretq_s16_u16(vshrq_n_u16(vreinterpretq_u16_s16(fraction), 1));
     int16x8_t y = vdupq_n_s16(-1291);
     y = vqrdmlashq_n_s16(y, f, 7513), y = vqrdmlashq_n_s16(y, f, -22478), y = vqrdmlashq_n_s16(y, f, 32510);
-    return vrshlq_s16(y, vnegq_s16(vminq_s16(k, vdupq_n_s16(16))));
+    return vrshlq_s16(y, vnegq_s16(vminq_s16(whole, vdupq_n_s16(16))));
+  }
+
+  template <int G>
+  FOVEA_HOT static void score_of(const int8_t* q, const int8_t* keys, int depth, const int32_t* starts, int32_t* s) {
+    constexpr int chunks = 4 / G;
+    int left = depth / 16;
+    if (left < chunks) {
+      fill(s, G * fixed_block, 0);
+    } else {
+      add_chunks<true, G, chunks>(q, keys, depth, s);
+      left -= chunks, q += 64, keys += 64 * chunks;
+    }
+    for (; left >= chunks; left -= chunks, q += 64, keys += 64 * chunks) add_chunks<false, G, chunks>(q, keys, depth, s);
+    for (; left > 0; --left, keys += 64)
+      for (int g = 0; g < G; ++g, q += 16) add_chunk(q, keys, depth, s + g * fixed_block);
+    for (int g = 0; g < G; ++g)
+      if (starts[g]) add_start(starts[g], s + g * fixed_block);
+  }
+
+  // One LDRD, whatever stands between the uses of its registers: compilers do not part what is volatile.
+  static FOVEA_COMPACT void load_two(const int32_t* at, int32_t& x, int32_t& y) {
+    using two = int64_t __attribute__((may_alias, aligned(4)));
+    const int64_t both = *reinterpret_cast<const volatile two*>(at);
+    x = static_cast<int32_t>(both), y = static_cast<int32_t>(both >> 32);
+  }
+
+  FOVEA_COLD static void add_start(int32_t start, int32_t* s) {
+    for (int j = 0; j < fixed_block; j += 4) vstrwq_s32(s + j, vaddq_n_s32(vldrwq_s32(s + j), start));
+  }
+
+  // Scores of G queries begin with, or grow by, 16 * Chunks dimensions.
+  template <bool First, int G, int Chunks>
+  static FOVEA_COMPACT void add_chunks(const int8_t* q, const int8_t* keys, int depth, int32_t* s) {
+    constexpr int side = 4 / G; // keys side by side: sums want even registers, and there are seven
+    int8x16_t x[Chunks][G];
+#pragma GCC unroll 4
+    for (int i = 0; i < Chunks; ++i)
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) x[i][g] = vldrbq_s8(q + (i * G + g) * 16);
+    for (const int32_t* end = s + fixed_block; s != end; keys += 4 * depth) {
+#pragma GCC unroll 2
+      for (int part = 0; part < 4; part += side, s += side) {
+        int32_t o[G][side];
+#pragma GCC unroll 2
+        for (int g = 0; g < G; ++g)
+#pragma GCC unroll 2
+          for (int l = 0; !First && l < side; l += 2) load_two(s + g * fixed_block + l, o[g][l], o[g][l + 1]);
+#pragma GCC unroll 4
+        for (int i = 0; i < Chunks; ++i)
+#pragma GCC unroll 4
+          for (int l = 0; l < side; ++l) {
+            const int8x16_t k = vldrbq_s8(keys + (4 * i + part + l) * 16);
+#pragma GCC unroll 2
+            for (int g = 0; g < G; ++g) o[g][l] = First && i == 0 ? vmladavq_s8(k, x[i][g]) : vmladavaq_s8(o[g][l], k, x[i][g]);
+          }
+#pragma GCC unroll 2
+        for (int g = 0; g < G; ++g)
+#pragma GCC unroll 4
+          for (int l = 0; l < side; ++l) s[g * fixed_block + l] = o[g][l];
+      }
+    }
+  }
+  FOVEA_HOT static void add_chunk(const int8_t* q, const int8_t* keys, int depth, int32_t* s) {
+    add_chunks<false, 1, 1>(q, keys, depth, s);
   }
 
   // The weights of 32 keys stay in four registers while all elements of values go by.
-  __attribute__((noinline)) static void add_exact(const int8_t* weights, const int8_t* values, int width, int32_t* acc) {
+  FOVEA_HOT static void add_row(const int8_t* weights, const int8_t* values, int32_t* acc, int count) {
+#pragma GCC unroll 1
     for (int from = 0; from < fixed_block; from += 32) {
-      const int8_t *low = weights + from, *high = low + fixed_block, *v = values + from;
+      const int8_t *low = weights + from, *high = low + fixed_block;
       const int8x16_t l0 = vldrbq_s8(low), l1 = vldrbq_s8(low + 16), h0 = vldrbq_s8(high), h1 = vldrbq_s8(high + 16);
-      const auto sum = [&](int32_t x, int8x16_t a, int8x16_t b) FOVEA_COMPACT_INLINE {
-        return vmladavaq_s8(vmladavaq_s8(x, a, l0), b, l1) + vmladavaq_s8(vmladavq_s8(a, h0), b, h1) * 256;
-      };
-      int32_t* o = acc;
-      for (const int32_t* end = acc + width; o != end; o += 2, v += 2 * fixed_block) {
-        const int32_t x0 = sum(o[0], vldrbq_s8(v), vldrbq_s8(v + 16));
-        const int32_t x1 = sum(o[1], vldrbq_s8(v + fixed_block), vldrbq_s8(v + fixed_block + 16));
-        o[0] = x0, o[1] = x1;
-      }
+      add_pairs(l0, l1, h0, h1, values + from, acc, count / 2);
     }
   }
 
-  __attribute__((noinline)) static void add_spilled(const int8_t* weights, const int8_t* v, int width, int spill, int32_t* acc) {
-    for (int c = 0; c < width; ++c, v += fixed_block) {
-      int32_t low = 1 << (spill - 1), high = 0;
-      for (int j = 0; j < fixed_block; j += 16) {
-        const int8x16_t x = vldrbq_s8(v + j);
-        low = vmladavaq_s8(low, x, vldrbq_s8(weights + j));
-        high = vmladavaq_s8(high, x, vldrbq_s8(weights + fixed_block + j));
-      }
-      acc[c] += (low + high * 256) >> spill;
-    }
+  // Two elements a turn. Compilers load without moving the pointer on, and part what LDRD and STRD join.
+  static FOVEA_COMPACT void add_pairs(int8x16_t l0, int8x16_t l1, int8x16_t h0, int8x16_t h1, const int8_t* v, int32_t* acc, int pairs) {
+    int32_t x, y, high;
+    int8x16_t a, b;
+    asm volatile(
+        "dls lr, %[pairs]\n"
+        "1:\n"
+        "ldrd %[x], %[y], [%[acc]]\n"
+        "vldrb.u8 %q[a], [%[v]], #16\n"
+        "vmladava.s8 %[x], %q[a], %q[l0]\n"
+        "vldrb.u8 %q[b], [%[v]], #48\n"
+        "vmladav.s8 %[high], %q[a], %q[h0]\n"
+        "vmladava.s8 %[x], %q[b], %q[l1]\n"
+        "vldrb.u8 %q[a], [%[v]], #16\n"
+        "vmladava.s8 %[high], %q[b], %q[h1]\n"
+        "vmladava.s8 %[y], %q[a], %q[l0]\n"
+        "add %[x], %[x], %[high], lsl #8\n"
+        "vldrb.u8 %q[b], [%[v]], #48\n"
+        "vmladav.s8 %[high], %q[a], %q[h0]\n"
+        "vmladava.s8 %[y], %q[b], %q[l1]\n"
+        "vmladava.s8 %[high], %q[b], %q[h1]\n"
+        "add %[y], %[y], %[high], lsl #8\n"
+        "strd %[x], %[y], [%[acc]], #8\n"
+        "le lr, 1b"
+        : [x] "=&Te"(x), [y] "=&Te"(y), [high] "=&Te"(high), [a] "=&w"(a), [b] "=&w"(b), [v] "+r"(v), [acc] "+r"(acc)
+        : [pairs] "r"(pairs), [l0] "w"(l0), [l1] "w"(l1), [h0] "w"(h0), [h1] "w"(h1)
+        : "lr", "memory");
   }
 };
 

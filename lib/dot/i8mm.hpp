@@ -1,25 +1,10 @@
 // Arm 8-bit matrix products: SMMLA, two rows by two lanes, eight deep. The two rows are two queries, or the low and the high byte of
 // one row of weights. Panels of a cache are four deep: two pieces are zipped. Panels in scratch are made eight deep.
 #pragma once
-#include <cstring>
-
 #include "dot/dotprod.hpp"
+#include "fixed/arrange.hpp"
 
 namespace fovea {
-
-enum class eight_deep : int8_t {}; // an element of panels [sixteen lanes][8]
-
-// In each 128 bytes, two groups of four deep become one of eight.
-static inline void pair_groups(int8_t* room, ptrdiff_t count) {
-  for (ptrdiff_t i = 0; i < count; i += 128) {
-    int8_t x[128];
-    std::memcpy(x, room + i, sizeof x);
-    for (int lane = 0; lane < 16; ++lane) {
-      std::memcpy(room + i + lane * 8, x + lane * 4, 4);
-      std::memcpy(room + i + lane * 8 + 4, x + 64 + lane * 4, 4);
-    }
-  }
-}
 
 struct i8mm_dot : neon_registers {
   using element = int8_t;
@@ -30,15 +15,21 @@ struct i8mm_dot : neon_registers {
     int8x16_t pair[2];
   };
   using chunk = int8x16_t;
-  static constexpr int group = 8, deep = 8, regs = 4, key_offset = 0;
+  static constexpr int group = 8, deep = 8, slices = 1, regs = 4, key_offset = 0;
 
-  static FOVEA_INLINE piece load(const int8_t* b) { // tile steps move by four deep within a group of eight
-    const int32x4_t first = vreinterpretq_s32_s8(vld1q_s8(b)), second = vreinterpretq_s32_s8(vld1q_s8(b + 64));
-    return {{vreinterpretq_s8_s32(vzip1q_s32(first, second)), vreinterpretq_s8_s32(vzip2q_s32(first, second))}};
+  static FOVEA_INLINE void load_column(const int8_t* b, piece (&y)[4]) { // tile steps move by four deep within a group of eight
+    const int32x4x4_t first = vld1q_s32_x4(reinterpret_cast<const int32_t*>(b)),
+                      second = vld1q_s32_x4(reinterpret_cast<const int32_t*>(b + 64));
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      y[i] = {
+          {vreinterpretq_s8_s32(vzip1q_s32(first.val[i], second.val[i])), vreinterpretq_s8_s32(vzip2q_s32(first.val[i], second.val[i]))}};
   }
-  static FOVEA_INLINE piece load(const eight_deep* b) {
+  static FOVEA_INLINE void load_column(const eight_deep* b, piece (&y)[4]) {
     const int8_t* p = reinterpret_cast<const int8_t*>(b);
-    return {{vld1q_s8(p), vld1q_s8(p + 16)}};
+    const int8x16x4_t low = vld1q_s8_x4(p), high = vld1q_s8_x4(p + 64);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) y[i] = {{low.val[2 * i], low.val[2 * i + 1]}}, y[2 + i] = {{high.val[2 * i], high.val[2 * i + 1]}};
   }
   template <int Step>
   static FOVEA_INLINE void add(acc& sum, const piece& y, chunk x) {
@@ -47,8 +38,9 @@ struct i8mm_dot : neon_registers {
   }
 };
 
+template <int PieceStep> // 16 in panels of a cache, 32 in panels that are eight deep
 struct i8mm_keys : i8mm_dot {
-  static constexpr int rows = 2;
+  static constexpr int rows = 2, piece_step = PieceStep;
   static FOVEA_INLINE chunk take(const int8_t* a) { return vld1q_s8(a); }
   template <class Start>
   static FOVEA_INLINE void begin(acc (&sum)[4], Start start) {
@@ -65,8 +57,9 @@ struct i8mm_keys : i8mm_dot {
   }
 };
 
+template <int PieceStep>
 struct i8mm_values : i8mm_dot {
-  static constexpr int rows = 1, planes = 2, block_step = 128; // 8 low bytes, 8 high bytes, again and again
+  static constexpr int rows = 1, piece_step = PieceStep, planes = 2, block_step = 128; // 8 low bytes, 8 high bytes, again and again
   static FOVEA_INLINE chunk take(const int8_t* a) { return vld1q_s8(a); }
   template <class Start>
   static FOVEA_INLINE void begin(acc (&sum)[4], Start) {
@@ -84,13 +77,13 @@ struct i8mm_values : i8mm_dot {
 };
 
 // Weights as pairs of eight signed bytes, low and high.
-struct i8mm_weights : neon_weights {
+struct i8mm_weigher : neon_weigher {
   template <bool Octaves>
   static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
-                                 const int16_t* by) {
-    return neon_weights::weigh<Octaves>(s, scale, reference, sum, by, [&](int j, int16x8_t y0, int16x8_t y1) FOVEA_LAMBDA_INLINE {
-      vst1q_s8(p + 2 * j, vcombine_s8(vmovn_s16(y0), vrshrn_n_s16(y0, 8)));
-      vst1q_s8(p + 2 * j + 16, vcombine_s8(vmovn_s16(y1), vrshrn_n_s16(y1, 8)));
+                                 const int16_t* factors) {
+    return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, int16x8_t y0, int16x8_t y1) FOVEA_LAMBDA_INLINE {
+      vst1q_s8(p + 2 * j, vrshrn_high_n_s16(vmovn_s16(y0), y0, 8));
+      vst1q_s8(p + 2 * j + 16, vrshrn_high_n_s16(vmovn_s16(y1), y1, 8));
     });
   }
 };

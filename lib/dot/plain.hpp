@@ -1,4 +1,4 @@
-// Cores that multiply two numbers at a time: a Core multiplies `lanes` lanes of a panel by one row or two, the rest is common.
+// Cores that multiply one number or two at a time: a Core multiplies some lanes of a panel by one row or two, the rest is common.
 #pragma once
 #include "fixed/compact.hpp"
 
@@ -7,81 +7,148 @@ namespace fovea {
 template <class Core>
 struct plain_dot : Core {
   using element = typename Core::element;
-  using writer = plain_writer;
-  static constexpr int planes = 1, lanes = Core::lanes;
+  static constexpr int planes = 1;
 
-  static void clear(int32_t* x) { x[0] = x[1] = x[2] = x[3] = 0; }
+  static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of four
+    asm("" : "+r"(value));                                     // else compilers call memset for zeros
+    for (const int32_t* end = x + count; x != end; x += 4) x[0] = x[1] = x[2] = x[3] = value;
+  }
 
   static void put_query(element* to, int rows, int g, int c, const int8_t* q) { // 16 elements from c on
-    const auto same = [](int32_t x) FOVEA_COMPACT_INLINE { return x; };
     to += Core::place(rows, g, c);
-    for (int i = 0; i < 16; i += 4, to += 4 * rows) Core::put_four(to, rows, same, q + i);
+    for (int i = 0; i < 16; i += 4, to += 4 * rows) Core::put_four(to, rows, q + i);
   }
 
-  template <int G>
-  __attribute__((noinline)) static void score(const element* q, const int8_t* keys, int depth, int32_t start0, int32_t start1, int32_t* s) {
-    for (const int32_t* end = s + fixed_block; s != end; keys += 16 * (depth - 4)) {
-      for (const int32_t* panel_end = s + 16; s != panel_end; s += lanes, keys += 4 * lanes) {
-        int32_t o[lanes][G];
-#pragma GCC unroll 8
-        for (int l = 0; l < lanes; ++l) {
-          o[l][0] = start0;
-          if (G == 2) o[l][G - 1] = start1;
-        }
-        Core::template multiply<G>(q, keys, depth, o);
-#pragma GCC unroll 8
-        for (int l = 0; l < lanes; ++l)
-#pragma GCC unroll 2
-          for (int g = 0; g < G; ++g) s[g * fixed_block + l] = o[l][g];
-      }
-    }
+  FOVEA_HOT static int32_t largest(const int32_t* t) {
+    int32_t top = *t;
+#pragma GCC unroll 4
+    for (int j = 0; j < fixed_block; ++j) top = top < t[j] ? t[j] : top;
+    return top;
   }
 
-  template <int G>
-  __attribute__((noinline)) static void add_values(const element* weights, const int8_t* values, int width, int spill, int32_t* acc) {
-    const int32_t half = spill ? 1 << (spill - 1) : 0;
-    for (const int32_t* end = acc + width; acc != end; values += 16 * (fixed_block - 4)) {
-      for (const int32_t* panel_end = acc + 16; acc != panel_end; acc += lanes, values += 4 * lanes) {
-        int32_t o[lanes][G];
-#pragma GCC unroll 8
-        for (int l = 0; l < lanes; ++l)
-#pragma GCC unroll 2
-          for (int g = 0; g < G; ++g) o[l][g] = spill ? half : acc[g * width + l];
-        Core::template multiply<G>(weights, values, fixed_block, o);
-#pragma GCC unroll 8
-        for (int l = 0; l < lanes; ++l)
-#pragma GCC unroll 2
-          for (int g = 0; g < G; ++g) acc[g * width + l] = spill ? acc[g * width + l] + (o[l][g] >> spill) : o[l][g];
-      }
-    }
+  static void score(int rows, const element* q, const int8_t* keys, int depth, const int32_t* starts, int32_t* s) {
+    for (int g = 0; g < rows; ++g) fill(s + g * fixed_block, fixed_block, starts[g]);
+    add(rows, q, keys, depth, s, fixed_block, fixed_block);
+  }
+  static void add_values(int rows, const element* weights, const int8_t* values, int32_t* to, int stride, int count) {
+    add(rows, weights, values, fixed_block, to, stride, count);
+  }
+
+  // In place: the high words of (x << up) * multiplier.
+  FOVEA_HOT static void high_products(int32_t* x, int32_t count, int32_t multiplier, int up) {
+    for (const int32_t* end = x + count; x != end; x += 4)
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) x[i] = Core::high_word(left_shift(x[i], up), multiplier);
+  }
+
+  template <class T>
+  static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, int32_t zero, int count, T* out) {
+    high_products(acc, up_to(count, 4), f.multiplier, f.left);
+    narrow(acc, (1 << (f.shift - 1)) - f.zero, f.shift, zero, out, out + count);
+  }
+
+  // Scores become octaves in place, before they are weighed: both at once want more registers than there are.
+  struct mapping {
+    int32_t operator()(int32_t octaves) const { return octaves; }
+  };
+  static mapping prepare(int32_t* s, const to_octaves& by) {
+    high_products(s, fixed_block, by.multiplier, by.up);
+    return {};
   }
 
   // False, and nothing summed, when a key lies above the reference.
-  static bool weigh(const weighing& w, int rows, int g, element* to, uint32_t& total) {
-    return w.octaves || w.factors ? weigh_each<false>(w, rows, g, to, total) : weigh_each<true>(w, rows, g, to, total);
+  static FOVEA_COMPACT bool weigh(const int32_t* t, mapping, int32_t base, int rows, int g, element* to, uint32_t& sum) {
+    return weigh_row(t, base, to + Core::place(rows, g, 0), rows, sum);
+  }
+
+  static void scale_weight(element* weights, int rows, int g, int j, int32_t by) {
+    element& weight = weights[Core::place(rows, g, j)];
+    weight = static_cast<element>(multiply_round(weight, by));
   }
 
  private:
-  template <bool Usual> // scores, and values of one scale
-  __attribute__((noinline)) static bool weigh_each(const weighing& w, int rows, int g, element* to, uint32_t& total) {
-    const int32_t base = left_shift(w.reference, 16), multiplier = w.scale->score_multiplier, up = 32 - w.scale->score_shift;
+  FOVEA_HOT static bool weigh_row(const int32_t* t, int32_t base, element* to, int rows, uint32_t& total) {
     uint32_t sum = total;
-    int32_t sign = 0;
-    const int16_t* factors = w.factors;
-    const auto one = [&](int32_t x) FOVEA_COMPACT_INLINE {
-      const int32_t below = base - (!Usual && w.octaves ? x : high_product(left_shift(x, up), multiplier));
-      sign |= below;
-      const int32_t u = Core::cap(below), y = ((exp2_cubic((u >> 1) & 0x7fff) * 2 >> (u >> 16)) + 1) >> 1; // as shift_weight
-      sum += static_cast<uint32_t>(y);
-      asm volatile("" : : : "memory"); // key by key: interleaved, keys would spill each other's registers
-      return !Usual && factors ? multiply_round(y, *factors++) : y;
-    };
-    to += Core::place(rows, g, 0);
-    for (const int32_t *s = w.s, *end = s + fixed_block; s != end; s += 4, to += 4 * rows) Core::put_four(to, rows, one, s);
-    if (sign < 0) return false;
+    if (Core::weigh(t, base, to, Core::most_rows == 1 ? 1 : rows, sum) < 0) return false;
     total = sum;
     return true;
   }
+
+  template <class T>
+  FOVEA_HOT static void narrow(const int32_t* x, int32_t half, int shift, int32_t zero, T* out, const T* end) {
+    for (; out != end; ++out) *out = static_cast<T>(Core::template saturate<8 * sizeof(T)>(((*x++ + half) >> shift) + zero));
+  }
+
+  // to[g][lane] += sum over depth of a[g] * panel[lane]; sixteen lanes a panel.
+  FOVEA_COLD static void add(int rows, const element* a, const int8_t* panel, int depth, int32_t* to, int stride, int count) {
+    if (Core::panel_alignment > 1 && reinterpret_cast<uintptr_t>(panel) % Core::panel_alignment)
+      add_bytes(rows, a, panel, depth, to, stride, count);
+    else if (rows == 1)
+      add_tiles<1>(a, panel, depth, to, stride, count);
+    else
+      add_tiles<Core::most_rows>(a, panel, depth, to, stride, count);
+  }
+
+  FOVEA_COLD static void add_bytes(int rows, const element* a, const int8_t* panel, int depth, int32_t* to, int stride, int count) {
+    for (int lane = 0; lane < count; ++lane)
+      for (int g = 0; g < rows; ++g)
+        for (int i = 0; i < depth; ++i)
+          to[g * stride + lane] += a[Core::place(rows, g, i)] * panel[(lane & ~15) * depth + in_panel(lane & 15, i)];
+  }
+
+  template <int G>
+  FOVEA_HOT static void add_tiles(const element* a, const int8_t* panel, int depth, int32_t* to, int stride, int count) {
+    constexpr int lanes = Core::lanes[G];
+    for (const int32_t* end = to + count; to != end; panel += 16 * (depth - 4)) {
+      for (const int32_t* panel_end = to + 16; to != panel_end; to += lanes, panel += 4 * lanes) {
+        int32_t o[lanes][G];
+#pragma GCC unroll 8
+        for (int l = 0; l < lanes; ++l)
+#pragma GCC unroll 2
+          for (int g = 0; g < G; ++g) o[l][g] = to[g * stride + l];
+        Core::template multiply<G>(a, panel, depth, o);
+#pragma GCC unroll 8
+        for (int l = 0; l < lanes; ++l)
+#pragma GCC unroll 2
+          for (int g = 0; g < G; ++g) to[g * stride + l] = o[l][g];
+      }
+    }
+  }
+};
+
+// Weights one key at a time.
+template <class Element, class Core>
+struct plain_weights {
+  static constexpr int panel_alignment = 1;
+  static FOVEA_COMPACT int32_t high_word(int32_t a, int32_t b) { return high_product(a, b); }
+
+  static FOVEA_COMPACT int32_t cap(int32_t u) { return static_cast<uint32_t>(u) > 0x1fffff ? 0x1fffff : u; } // below zero: `sign` tells
+  template <int Bits>
+  static FOVEA_COMPACT int32_t saturate(int32_t x) {
+    constexpr int32_t limit = 1 << (Bits - 1);
+    return x < -limit ? -limit : x >= limit ? limit - 1 : x;
+  }
+
+  static void put_four(Element* to, int rows, const int8_t* q) {
+    for (int i = 0; i < 4; ++i) to[i * rows] = q[i];
+  }
+
+  // Negative when a key lies above the base.
+  static FOVEA_COMPACT int32_t weigh(const int32_t* t, int32_t base, Element* to, int rows, uint32_t& sum) {
+    int32_t sign = 0, c3 = -1291, c2 = summand(7513), c1 = summand(-22478), c0 = summand(32510); // exp2_cubic
+    asm("" : "+r"(c3), "+r"(c2), "+r"(c1), "+r"(c0)); // compilers would make long constants anew for each key
+    for (const int32_t* end = t + fixed_block; t != end; ++t, to += rows) {
+      const int32_t below = base - *t;
+      sign |= below;
+      const int32_t u = Core::cap(below), f = (u >> 1) & 0x7fff, y = (c3 * f + c2) >> 15, z = (y * f + c1) >> 15;
+      const int32_t weight = ((((z * f + c0) >> 15) * 2 >> (u >> 16)) + 1) >> 1; // as shift_weight
+      sum += static_cast<uint32_t>(weight);
+      *to = static_cast<Element>(weight);
+    }
+    return sign;
+  }
+
+  static constexpr int32_t summand(int32_t c) { return c * (1 << 15) + (1 << 14); }
 };
 
 } // namespace fovea

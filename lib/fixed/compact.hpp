@@ -1,120 +1,140 @@
 // Integer attention for microcontrollers: one query or two over all keys, a block of 64 at a time, in little memory.
-// Both products are the dot's `multiply`: lanes of a panel times rows of a. Scores: lanes are keys. Output: lanes are elements of values.
+// Both products are the dot's: lanes of a panel times rows of a. Scores: lanes are keys. Output: lanes are elements of values.
+// What runs once a row or once a block is cold: compilers make it small. The dots are hot.
 #pragma once
 #include "fixed/finish.hpp"
 #include "fixed/panels.hpp"
 
 #define FOVEA_COMPACT inline __attribute__((always_inline))
 #define FOVEA_COMPACT_INLINE __attribute__((always_inline))
+#define FOVEA_COLD __attribute__((noinline, cold))
+#define FOVEA_HOT __attribute__((noinline, hot)) // else what only cold functions call is cold
 
 namespace fovea {
 
-struct weighing {
-  const int32_t* s;
-  const int16_t* factors; // of values quantised one by one; null: none
-  const fovea_fixed_scale* scale;
-  int32_t reference;
-  bool octaves; // s holds octaves already
+// From scores to octaves: the high word of (s << up) * multiplier. By itself it leaves octaves as they are.
+struct to_octaves {
+  int32_t multiplier = 1 << 30;
+  int up = 2;
+  int32_t operator()(int32_t s) const { return high_product(left_shift(s, up), multiplier); }
 };
 
 template <class Dot>
 class compact_rows {
   using element = typename Dot::element;
+  using mapping = typename Dot::mapping; // of the scores that the dot weighs
 
  public:
   static size_t scratch(const fixed_plan& p, int32_t rows) {
-    const size_t n = static_cast<size_t>(rows), depth = static_cast<size_t>(p.depth), width = static_cast<size_t>(p.width);
-    const size_t bytes = n * (4 * width + 4 * fixed_block + sizeof(element) * depth + sizeof(element) * Dot::planes * fixed_block);
-    return (bytes + (p.value_weights.data ? 2 * fixed_block : 0) + 63) / 64 * 64;
+    const size_t depth = static_cast<size_t>(p.depth), width = static_cast<size_t>(p.width);
+    const size_t row = 4 * width + 4 * fixed_block + sizeof(element) * depth + sizeof(element) * Dot::planes * fixed_block;
+    return (static_cast<size_t>(rows) * row + 63) / 64 * 64;
   }
 
   explicit compact_rows(const fixed_job& job) : job_(job), p_(*job.p), rows_(job.rows) {
     acc_ = reinterpret_cast<int32_t*>(job.scratch);
-    s_ = acc_ + rows_ * p_.width;
-    q_ = reinterpret_cast<element*>(s_ + rows_ * fixed_block);
-    weights_ = q_ + rows_ * p_.depth;
-    value_weights_ = reinterpret_cast<int16_t*>(weights_ + rows_ * Dot::planes * fixed_block);
+    s_ = acc_ + rows() * p_.width;
+    q_ = reinterpret_cast<element*>(s_ + rows() * fixed_block);
+    weights_ = q_ + rows() * p_.depth;
   }
 
-  void attend() {
+  FOVEA_COLD void attend() {
     int32_t last = 0;
-    for (int g = 0; g < rows_; ++g) {
-      row_[g] = make_row(p_, job_.kv_head, job_.row + g);
-      sum_[g] = begin_with_sink(p_, row_[g]);
-      spread_query(g);
+    for (int g = 0; g < rows(); ++g) {
+      begin(g);
       if (row_[g].to > last) last = row_[g].to;
     }
-    for (int32_t i = 0; i < rows_ * p_.width; i += 4) Dot::clear(acc_ + i);
-    for (int32_t at = static_cast<int32_t>(p_.see.first_key) & -fixed_block; at < last; at += fixed_block) visit(at / fixed_block);
-    for (int g = 0; g < rows_; ++g) finish_row_by<typename Dot::writer>(p_, row_[g], acc_ + g * p_.width, sum_[g]);
+    Dot::fill(acc_, rows() * p_.width, 0);
+    for (int32_t block = static_cast<int32_t>(p_.see.first_key) / fixed_block; block * fixed_block < last; ++block) visit(block);
+    for (int g = 0; g < rows(); ++g) finish(row_[g], acc_ + g * p_.width, sum_[g]);
   }
 
  private:
-  void spread_query(int g) {
+  int rows() const { return Dot::most_rows == 1 ? 1 : rows_; }
+
+  FOVEA_COLD void begin(int g) {
+    row_[g] = make_row(p_, job_.kv_head, job_.row + g);
+    sum_[g] = 0;
     const int8_t* q = reinterpret_cast<const int8_t*>(row_[g].q);
     const int whole = p_.dim & ~15;
-    for (int c = 0; c < whole; c += 16) Dot::put_query(q_, rows_, g, c, q + c);
-    if (whole == p_.depth) return;
-    int8_t last[16] = {};
-    for (int c = whole; c < p_.dim; ++c) last[c - whole] = q[c];
-    Dot::put_query(q_, rows_, g, whole, last);
+    for (int c = 0; c < whole; c += 16) Dot::put_query(q_, rows(), g, c, q + c);
+    if (whole != p_.depth) {
+      int8_t last[16] = {};
+      for (int c = whole; c < p_.dim; ++c) last[c - whole] = q[c];
+      Dot::put_query(q_, rows(), g, whole, last);
+    }
+    if (p_.sinks) add_sink(g);
   }
 
-  void visit(int32_t block) {
-    seen_of_block seen[2];
+  // A sink is a key without a value that comes before all others.
+  FOVEA_COLD void add_sink(int g) {
+    Dot::fill(s_, fixed_block, fixed_absent);
+    s_[0] = limit_octaves(p_.sinks[row_[g].q_head]);
+    weigh_scores(g, s_, mapping());
+  }
+
+  FOVEA_COLD void visit(int32_t block) {
     bool any = false;
-    for (int g = 0; g < rows_; ++g) {
-      seen[g] = seen_in(p_, row_[g], block);
-      any |= !seen[g].none();
-    }
+    for (int g = 0; g < rows(); ++g) any |= look_at(block, g);
     if (!any) return;
     const int8_t* keys = job_.panels->keys(block);
-    if (rows_ == 2)
-      Dot::template score<2>(q_, keys, p_.depth, row_[0].start, row_[1].start, s_);
-    else
-      Dot::template score<1>(q_, keys, p_.depth, row_[0].start, 0, s_);
-    for (int g = 0; g < rows_; ++g) weigh(block, seen[g], g);
+    const int32_t starts[] = {row_[0].start, row_[rows() - 1].start};
+    Dot::score(rows(), q_, keys, p_.depth, starts, s_);
+    for (int g = 0; g < rows(); ++g) weigh(block, g);
     const int8_t* values = job_.panels->values(block);
-    if (rows_ == 2)
-      Dot::template add_values<2>(weights_, values, p_.width, p_.spill, acc_);
-    else
-      Dot::template add_values<1>(weights_, values, p_.width, p_.spill, acc_);
+    if (!p_.spill) return Dot::add_values(rows(), weights_, values, acc_, p_.width, p_.width);
+    for (int32_t c = 0; c < p_.width; c += 16) add_spilled(values + c * fixed_block, c);
+  }
+
+  // False when the row sees nothing of the block. As seen_in, in 32 bits, which hold every key.
+  FOVEA_COLD bool look_at(int32_t block, int g) {
+    const fixed_row& r = row_[g];
+    const int32_t at = block * fixed_block;
+    const auto within = [&](int32_t key) { return key < at ? 0 : key - at > fixed_block ? fixed_block : static_cast<int>(key - at); };
+    seen_[g] = {within(static_cast<int32_t>(p_.see.first_key)), within(r.head), within(r.from), within(r.to)};
+    return !seen_[g].none();
+  }
+
+  // The sums of a block are shifted before they are added; they wait where the scores were.
+  FOVEA_COLD void add_spilled(const int8_t* values, int32_t from) {
+    Dot::fill(s_, rows() * 16, 1 << (p_.spill - 1));
+    Dot::add_values(rows(), weights_, values, s_, 16, 16);
+    for (int g = 0; g < rows(); ++g)
+      for (int c = 0; c < 16; ++c) acc_[g * p_.width + from + c] += s_[g * 16 + c] >> p_.spill;
   }
 
   // Weights of a row. When a key lies above the reference, that rises first.
-  void weigh(int32_t block, const seen_of_block& seen, int g) {
-    fixed_row& r = row_[g];
-    int32_t* s = s_ + g * fixed_block;
-    if (r.by_key)
-      octaves_by_key(p_, r, job_.kv_head, block, seen, s);
-    else if (!seen.all())
-      hide(seen, -(1 << (r.scale->score_shift - 1)), s);
-    const int16_t* factors = p_.value_weights.data ? value_weights(block) : nullptr;
-    if (r.reference == fixed_lowest_reference || !weigh_once(s, factors, g)) {
-      raise(g, s);
-      weigh_once(s, factors, g);
-    }
-  }
-
-  bool weigh_once(const int32_t* s, const int16_t* factors, int g) {
+  FOVEA_COLD void weigh(int32_t block, int g) {
     const fixed_row& r = row_[g];
-    const weighing w = {s, factors, r.scale, r.reference, r.by_key};
-    return Dot::weigh(w, rows_, g, weights_, sum_[g]);
+    int32_t* s = s_ + g * fixed_block;
+    if (r.by_key) {
+      octaves_by_key(p_, r, job_.kv_head, block, seen_[g], s);
+      weigh_scores(g, s, mapping());
+    } else {
+      if (!seen_[g].all()) hide(seen_[g], -(1 << (r.scale->score_shift - 1)), s);
+      weigh_scores(g, s, Dot::prepare(s, {r.scale->score_multiplier, 32 - r.scale->score_shift}));
+    }
+    if (p_.value_weights.data) scale_weights(block, g);
   }
 
   // An unseen key gets the score whose octaves are -multiplier / 2: weight 0, like every absent one.
-  static void hide(const seen_of_block& seen, int32_t absent, int32_t* s) {
-    for (int j = 0; j < fixed_block; ++j)
-      if (!seen.has(j)) s[j] = absent;
+  FOVEA_COLD static void hide(const seen_of_block& seen, int32_t absent, int32_t* s) {
+    const int runs[][2] = {{0, seen.first}, {seen.head, seen.from}, {seen.to, fixed_block}};
+    for (const int(&run)[2] : runs)
+      for (int j = run[0]; j < run[1]; ++j) s[j] = absent;
   }
 
-  __attribute__((noinline)) void raise(int g, const int32_t* s) {
+  FOVEA_COLD void weigh_scores(int g, const int32_t* s, mapping by) {
+    const int32_t& reference = row_[g].reference;
+    if (reference == fixed_lowest_reference) raise(g, s, by);
+    while (!Dot::weigh(s, by, left_shift(reference, 16), rows(), g, weights_, sum_[g])) raise(g, s, by);
+  }
+
+  FOVEA_COLD void raise(int g, const int32_t* s, mapping by_scale) {
     fixed_row& r = row_[g];
-    int32_t top = s[0];
-    for (int j = 1; j < fixed_block; ++j) top = top < s[j] ? s[j] : top;
-    const int32_t t = r.by_key ? top : high_product(left_shift(top, 32 - r.scale->score_shift), r.scale->score_multiplier);
-    const int32_t wanted = reference_of(t), by = wanted - r.reference;
-    const bool first = r.reference == fixed_lowest_reference; // nothing to shift yet
+    const int32_t wanted = reference_of(by_scale(Dot::largest(s))), by = wanted - r.reference;
+    if (by <= 0) return;                                      // nothing is seen yet
+    const bool first = r.reference == fixed_lowest_reference; // nothing to shift
     r.reference = wanted;
     if (first) return;
     sum_[g] = shift_round_sum(sum_[g], by);
@@ -122,32 +142,40 @@ class compact_rows {
     for (int32_t c = 0; c < p_.width; ++c) acc[c] = shift_round(acc[c], by);
   }
 
-  // Weights of unseen keys are 0, but the memory behind their numbers must not be read.
-  const int16_t* value_weights(int32_t block) {
-    const int16_t* all = value_weights_of(p_, job_.kv_head, block);
-    const int64_t at = static_cast<int64_t>(block) * fixed_block;
-    for (int j = 0; j < fixed_block; ++j) value_weights_[j] = p_.see.first_key <= at + j && at + j < p_.see.end ? all[j] : int16_t{0};
-    return value_weights_;
+  // For values that were quantised one by one. Beside the keys that are given there are no numbers to read.
+  FOVEA_COLD void scale_weights(int32_t block, int g) {
+    const int16_t* by = value_weights_of(p_, job_.kv_head, block);
+    const int32_t first = static_cast<int32_t>(p_.see.first_key), end = static_cast<int32_t>(p_.see.end);
+    for (int32_t j = 0, key = block * fixed_block; j < fixed_block; ++j, ++key)
+      if (first <= key && key < end) Dot::scale_weight(weights_, rows(), g, j, by[j]);
+  }
+
+  FOVEA_COLD void finish(const fixed_row& r, int32_t* acc, uint32_t sum) {
+    if (sum == 0) return write_nothing(p_, r.out);
+    if (p_.out_type == FOVEA_FIXED_F32) return write_floats(acc, sum, *r.scale, p_, reinterpret_cast<uint32_t*>(r.out));
+    const output_factor f = factor_of(p_, *r.scale, sum);
+    if (p_.out_type == FOVEA_FIXED_S16) return Dot::write(acc, f, p_.zero_out, p_.v_dim, reinterpret_cast<int16_t*>(r.out));
+    Dot::write(acc, f, p_.zero_out, p_.v_dim, reinterpret_cast<int8_t*>(r.out));
   }
 
   const fixed_job& job_;
   const fixed_plan& p_;
   int rows_;
   fixed_row row_[2];
+  seen_of_block seen_[2];
   uint32_t sum_[2];
   int32_t *acc_, *s_; // [rows][width], [rows][64]
   element *q_, *weights_;
-  int16_t* value_weights_;
 };
 
 template <class Dot>
-void attend_compact(const fixed_job& job) {
+FOVEA_COLD void attend_compact(const fixed_job& job) {
   compact_rows<Dot>(job).attend();
 }
 
 template <class Dot>
 constexpr fixed_kernel compact_kernel_of(int32_t isa) {
-  return {isa, 2, compact_rows<Dot>::scratch, attend_compact<Dot>, nullptr, 1};
+  return {isa, Dot::most_rows, compact_rows<Dot>::scratch, attend_compact<Dot>, nullptr, 1};
 }
 
 } // namespace fovea

@@ -1,0 +1,119 @@
+// Weights with AVX2, 32 keys at a time in 16-bit lanes: as 16 bits, or as two planes of bytes.
+#pragma once
+#include "dot/avx2.hpp"
+
+namespace fovea {
+
+// Constants stand in memory and are operands from there: sixteen registers are too few, and gcc would make them again for each row.
+struct alignas(32) avx2_constants {
+  int16_t c3[16] = {}, c2[16] = {}, c1[16] = {}, c0[16] = {}, one[16] = {};
+  int8_t beyond[32] = {}, low[32] = {}, high[32] = {}; // low, high: the bytes of -2^(15-k) for k = 0 .. 15
+  int8_t in_order[32] = {}, mixed[32] = {};            // four low halves, then four high halves: of lanes 0 1 2 3, of lanes 0 2 1 3
+
+  constexpr avx2_constants() {
+    constexpr int8_t lows[16] = {0, 0, 0, 0, 0, 0, 0, 0, -128, -64, -32, -16, -8, -4, -2, -1};
+    constexpr int8_t highs[16] = {-128, -64, -32, -16, -8, -4, -2, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    constexpr int8_t halves[16] = {0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15};
+    constexpr int8_t mixed_halves[16] = {0, 1, 8, 9, 4, 5, 12, 13, 2, 3, 10, 11, 6, 7, 14, 15};
+    for (int i = 0; i < 16; ++i) c3[i] = -1291, c2[i] = 7513, c1[i] = -22478, c0[i] = -32510, one[i] = 1;
+    for (int i = 0; i < 32; ++i) {
+      beyond[i] = 0x70, low[i] = lows[i % 16], high[i] = highs[i % 16];
+      in_order[i] = halves[i % 16], mixed[i] = mixed_halves[i % 16];
+    }
+  }
+};
+
+struct avx2_weigher : avx2_registers {
+  avx2_weigher() : constants(&numbers) { asm("" : "+r"(constants)); }
+
+  // Below the reference, in halves. Octaves are the high half of (s << up) * multiplier; these come mixed.
+  template <bool Octaves>
+  struct distances {
+    const avx2_constants& c;
+    reg base, multiplier;
+    __m128i up;
+    FOVEA_INLINE reg operator()(const int32_t* s) const {
+      const reg t = Octaves ? load(s) : mixed_high_product(shift_left(load(s), up), multiplier);
+      return _mm256_shuffle_epi8(_mm256_sub_epi32(base, t), load(Octaves ? c.in_order : c.mixed));
+    }
+  };
+
+  // -2^-f in Q15, negative because the shift that follows multiplies by -2^(15-k): -32768 is a number, 32768 is not.
+  FOVEA_INLINE void negative_exp2(reg (&f)[2]) const {
+    const reg c3 = load(constants->c3), c2 = load(constants->c2), c1 = load(constants->c1), c0 = load(constants->c0);
+    reg y[2];
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) y[h] = _mm256_add_epi16(_mm256_mulhrs_epi16(c3, f[h]), c2);
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) y[h] = _mm256_add_epi16(_mm256_mulhrs_epi16(y[h], f[h]), c1);
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) f[h] = _mm256_sub_epi16(c0, _mm256_mulhrs_epi16(y[h], f[h]));
+  }
+  FOVEA_INLINE void shift(reg (&y)[2], const reg (&k)[2]) const { // k >= 16 sets bit 7 and gives 0
+    const reg k8 = _mm256_adds_epu8(_mm256_packus_epi16(k[0], k[1]), load(constants->beyond));
+    const reg low = _mm256_shuffle_epi8(load(constants->low), k8), high = _mm256_shuffle_epi8(load(constants->high), k8);
+    y[0] = _mm256_mulhrs_epi16(y[0], _mm256_unpacklo_epi8(low, high));
+    y[1] = _mm256_mulhrs_epi16(y[1], _mm256_unpackhi_epi8(low, high));
+  }
+
+  // leave(j, y): keys j .. j + 15 in order. False, and nothing summed, when a key lies above the reference.
+  template <bool Octaves, class Leave>
+  FOVEA_INLINE bool weigh_by(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum, const int16_t* factors,
+                             Leave leave) const {
+    const distances<Octaves> below{*constants, spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16)),
+                                   spread(scale.score_multiplier), by(32 - scale.score_shift)};
+    reg sign = _mm256_setzero_si256(), sums = load(sum);
+#pragma GCC unroll 2
+    for (int j = 0; j < 64; j += 32) {
+      reg a[4], y[2], k[2]; // keys 0-3, 8-11 | 4-7, 12-15 of each half
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) a[i] = below(s + j + 8 * i);
+#pragma GCC unroll 2
+      for (int h = 0; h < 2; ++h) {
+        y[h] = _mm256_srli_epi16(_mm256_unpacklo_epi64(a[2 * h], a[2 * h + 1]), 1);
+        k[h] = _mm256_unpackhi_epi64(a[2 * h], a[2 * h + 1]);
+        sign = _mm256_or_si256(sign, k[h]);
+      }
+      negative_exp2(y);
+      shift(y, k);
+#pragma GCC unroll 2
+      for (int h = 0; h < 2; ++h) {
+        sums = add(sums, _mm256_madd_epi16(y[h], load(constants->one)));
+        reg p = _mm256_permute4x64_epi64(y[h], 0xd8);
+        if (factors) p = _mm256_mulhrs_epi16(p, load(factors + j + 16 * h));
+        leave(j + 16 * h, p);
+      }
+    }
+    if (_mm256_movemask_epi8(sign) & 0xaaaaaaaa) return false;
+    store(sum, sums);
+    return true;
+  }
+
+ private:
+  static constexpr avx2_constants numbers{};
+  const avx2_constants* constants;
+};
+
+struct avx2_word_weigher : avx2_weigher {
+  template <bool Octaves>
+  FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p, int32_t* sum,
+                          const int16_t* factors) const {
+    return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, reg y) FOVEA_LAMBDA_INLINE { store(p + j, y); });
+  }
+};
+
+template <int Plane> // bytes from the plane of low bytes to that of high bytes
+struct avx2_byte_weigher : avx2_weigher {
+  template <bool Octaves>
+  FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, uint8_t* p, int32_t* sum,
+                          const int16_t* factors) const {
+    return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, reg y) FOVEA_LAMBDA_INLINE {
+      const reg low_bytes = _mm256_and_si256(y, _mm256_set1_epi16(255)), high_bytes = _mm256_srli_epi16(y, 8);
+      const reg bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(low_bytes, high_bytes), 0xd8); // low bytes, then high bytes
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(p + j), _mm256_castsi256_si128(bytes));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(p + Plane + j), _mm256_extracti128_si256(bytes, 1));
+    });
+  }
+};
+
+} // namespace fovea
