@@ -3,7 +3,7 @@
 #include "kernel.hpp"
 #include "kernel/dot.hpp"
 #include "kernel/merge.hpp"
-#include "kernel/pack.hpp"
+#include "kernel/panels.hpp"
 #include "kernel/row_softmax.hpp"
 #include "kernel/scores.hpp"
 #include "kernel/softmax.hpp"
@@ -15,7 +15,7 @@ namespace fovea {
 template <class Isa>
 class tile_of_queries {
  public:
-  explicit tile_of_queries(const tile_job& job) : job_(job), p_(*job.p), w_(*job.w) {}
+  explicit tile_of_queries(const tile_job& job) : job_(job), p_(*job.p), w_(*job.w), panels_(job) {}
 
   void attend() {
     find_rows();
@@ -43,6 +43,7 @@ class tile_of_queries {
   const tile_job& job_;
   const plan& p_;
   const workspace& w_;
+  const panels_of_keys<Isa> panels_;
   visit z_;                                // set by begin_span and visit_block
   int group_rows_ = 0;                     // rows, rounded up to whole groups
   int64_t head_ = 0, from_ = 0, last_ = 0; // keys that some row sees: first_key .. head-1 and from .. last-1
@@ -185,53 +186,17 @@ class tile_of_queries {
     const int begin = z_.from[run][0], end = z_.to[run][z_.rows - 1];
     if (begin >= end) return;
     const int left = score_from_rows(block, begin & -16, end);
-    each_panels(block, left, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
+    panels_.each(block, left, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
       by_groups<Isa>(z_.rows, [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, from, to); });
     });
   }
 
   // Few queries whose keys nobody else wants as panels take them as they stand. Returns the first key that is left to panels.
   int score_from_rows(int64_t block, int begin, int end) const {
-    if (shares_panels() || !takes_rows(p_, group_rows_) || block + begin < p_.see.first_key) return begin;
+    if (panels_.shared() || !takes_rows(p_, group_rows_) || block + begin < p_.see.first_key) return begin;
     const int past = static_cast<int>(smaller(up16(end), p_.keys_end - block));
     const float* at = p_.k.data + job_.kv_head * p_.k.head + static_cast<ptrdiff_t>(block + begin - p_.see.first_key) * p_.k.token;
     return score_straight<Isa>(z_, {at, p_.k.token, begin, past}, group_rows_) & -16;
-  }
-
-  // Calls use(panels) until keys begin .. end-1 of the block have been there; both are multiples of 16.
-  template <class Use>
-  FOVEA_INLINE void each_panels(int64_t block, int begin, int end, Use use) const {
-    for (packed_keys_view k{nullptr, begin, begin}; k.from < end; k.from = k.to) {
-      panels_from(block, k, end);
-      use(k);
-    }
-  }
-
-  bool shares_panels() const { return job_.keys->all_fit && !takes_rows(p_, p_.rows); }
-
-  // Finds or packs the panels of keys k.from .. of the block: as many as there is room for.
-  void panels_from(int64_t block, packed_keys_view& k, int end) const {
-    const int64_t panel = (block + k.from) / 16;
-    const ptrdiff_t panel_floats = 16 * static_cast<ptrdiff_t>(p_.dim);
-    const float* head = p_.k.data + job_.kv_head * p_.k.head;
-    k.to = end;
-    if (p_.packed_keys) {
-      k.at = head + static_cast<ptrdiff_t>(panel - p_.see.first_key / 16) * panel_floats;
-    } else if (shares_panels()) {
-      const auto at = [&](int64_t i) { return w_.panels + static_cast<ptrdiff_t>(i - job_.keys->first) * panel_floats; };
-      const int64_t past = (block + end) / 16;
-      for (int64_t i = larger(panel, job_.keys->packed); i < past; ++i) pack(head, i, at(i));
-      job_.keys->packed = larger(job_.keys->packed, past);
-      k.at = at(panel);
-    } else {
-      const int count = static_cast<int>(smaller((end - k.from) / 16, w_.panel_room));
-      for (int i = 0; i < count; ++i) pack(head, panel + i, w_.panels + i * panel_floats);
-      k.to = k.from + 16 * count;
-      k.at = w_.panels;
-    }
-  }
-  void pack(const float* head, int64_t panel, float* at) const {
-    pack_panel<Isa>(head, p_.k.token, panel * 16, p_.see.first_key, p_.keys_end, p_.dim, at);
   }
 
   __attribute__((noinline)) void end_empty_rows() const {
@@ -274,7 +239,7 @@ class tile_of_queries {
       const auto score = [&](const packed_keys_view& k) {
         with_shape(typename Isa::shapes{}, 1, [&](auto s, int) { score_groups<Isa, decltype(s)>(z_, k, run, row, row + 1); });
       };
-      if (from < to) each_panels(block, from & -16, up16(to), score);
+      if (from < to) panels_.each(block, from & -16, up16(to), score);
     }
     return any;
   }
