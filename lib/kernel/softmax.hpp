@@ -158,7 +158,7 @@ __attribute__((noinline)) void raise_modified_tops(const visit& z, float (*peak)
 template <class Isa, class Step>
 void softmax_step(const visit& z) {
   if constexpr (Step::plain) {
-    if (z.even_to) {
+    if (Isa::lanes > 1 && z.even_to) {
       raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, Step, true>(same, row); });
       return weigh<Isa, false, true>(z);
     }

@@ -161,7 +161,7 @@ template <class Isa, class Shape, class Columns>
 FOVEA_INLINE void value_tile(const visit& z, const value_group& g, Columns c) {
   accumulator<Isa, Shape> acc;
   acc.clear();
-  if (g.even)
+  if (Isa::lanes > 1 && g.even) // a second copy of the loop; on a microcontroller code counts for more
     tile<score_stride>(g.s, 1, panels_view{g.v + c.at, 16, z.v_stride}, g.to - g.from, c, acc);
   else
     for (int run = z.first_run; run < 2; ++run) add_run(z, run, g.row, c, acc);
