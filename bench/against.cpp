@@ -15,9 +15,7 @@ struct pair {
   double change() const { return now / before - 1; }
 };
 
-saved_result as_saved(const result& r) {
-  return {r.what.name(), fovea_isa_name(r.isa), scratch_name(r.scratch), "", r.share(), r.quiet_share()};
-}
+saved_result as_saved(const result& r) { return {r.what.name(), r.isa_name(), scratch_name(r.scratch), "", r.share(), r.quiet_share()}; }
 
 std::vector<pair> pairs_of(const std::vector<result>& now, const std::vector<saved_result>& before) {
   std::vector<pair> all;

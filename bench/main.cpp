@@ -1,8 +1,10 @@
 // fovea_bench: how fast attention is on this core, as a share of what the core can do.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <string>
 #include <utility>
@@ -48,19 +50,19 @@ void print(const progress& p, const std::string& text) {
 }
 
 // SSE4.1 has no fused multiply-add and armv7 NEON flushes denormals: they have bits of their own.
-bool promises_bits(const result& r) { return r.isa != FOVEA_SSE41 && r.isa != FOVEA_NEON; }
+bool promises_bits(const result& r) { return r.integer_isa != 0 || (r.isa != FOVEA_SSE41 && r.isa != FOVEA_NEON); }
 
 // Compares the results of one work, and says what is wrong with them; empty when all is well.
 std::string faults(const std::vector<result>& of_one_work) {
   std::string text;
   const result* first = nullptr;
   for (const result& r : of_one_work) {
-    if (!r.finite) text += "note: " + r.what.name() + " on " + fovea_isa_name(r.isa) + " is not finite\n";
+    if (!r.finite) text += "note: " + r.what.name() + " on " + r.isa_name() + " is not finite\n";
     if (!promises_bits(r)) continue;
     if (!first) first = &r;
     if (r.digest != first->digest)
-      text += "note: " + r.what.name() + " has other bits on " + fovea_isa_name(r.isa) + " with scratch " + scratch_name(r.scratch) +
-              " than on " + fovea_isa_name(first->isa) + " with scratch " + scratch_name(first->scratch) + "\n";
+      text += "note: " + r.what.name() + " has other bits on " + r.isa_name() + " with scratch " + scratch_name(r.scratch) + " than on " +
+              first->isa_name() + " with scratch " + scratch_name(first->scratch) + "\n";
   }
   return text;
 }
@@ -87,19 +89,19 @@ std::vector<result> measure_work(const work& w, const options& o, progress& p) {
   std::vector<result> results;
   p.step(w.name() + ", random numbers");
   problem data(w);
-  for (int32_t isa : o.isas) {
-    for (scratch_size scratch : o.scratch) {
-      p.step(w.name() + ", " + fovea_isa_name(isa));
-      const result r = measure(data, w, isa, scratch, pace_of(o));
-      print(p, table_row(r));
-      if (r.status == FOVEA_OK) results.push_back(r);
-    }
-  }
+  for (int32_t isa : o.isas)
+    for (const kernel& by : kernels_of(w, isa))
+      for (scratch_size scratch : o.scratch) {
+        p.step(w.name() + ", " + fovea_isa_name(isa));
+        const result r = measure(data, w, by, scratch, pace_of(o));
+        print(p, table_row(r));
+        if (r.status == FOVEA_OK) results.push_back(r);
+      }
   return results;
 }
 
-// Row operations on every ISA; what is wrong with their bits.
-std::string measure_rows(const std::vector<row_work>& works, const options& o, progress& p) {
+// Row operations on every ISA go behind `results`; returned is what is wrong with their bits.
+std::string measure_rows(const std::vector<row_work>& works, const options& o, progress& p, std::vector<row_result>& results) {
   std::string found;
   if (!works.empty()) print(p, "\n" + row_table_head());
   for (const row_work& w : works) {
@@ -108,6 +110,7 @@ std::string measure_rows(const std::vector<row_work>& works, const options& o, p
       p.step(w.name() + ", " + fovea_isa_name(isa));
       const row_result r = measure(w, isa, pace_of(o));
       print(p, table_row(r));
+      if (r.status == FOVEA_OK) results.push_back(r);
       if (r.status != FOVEA_OK || isa == FOVEA_SSE41) continue;
       if (first != 0 && r.digest != first) found += "note: " + w.name() + " has other bits on " + fovea_isa_name(isa) + "\n";
       first = r.digest;
@@ -120,13 +123,16 @@ std::string measure_rows(const std::vector<row_work>& works, const options& o, p
 std::string pictures(const machine_limits& machine, const std::vector<result>& results, const std::vector<saved_result>& before,
                      const std::string& path) {
   std::vector<drawing> all;
-  if (!results.empty()) all.push_back(roofline(machine.levels, machine.of_isas, results));
+  std::vector<result> floats; // the roofs are those of floats
+  std::copy_if(results.begin(), results.end(), std::back_inserter(floats), [](const result& r) { return !r.what.integers(); });
+  if (!floats.empty()) all.push_back(roofline(machine.levels, machine.of_isas, floats));
   if (!before.empty()) all.push_back(against_bars(results, before, path));
   return svg_page("fovea on " + machine_name(), all);
 }
 
-int save(const options& o, const std::vector<result>& results, const std::string& picture) {
-  for (const auto& [path, text] : {std::pair{o.json, as_json(results)}, std::pair{o.csv, as_csv(results)}, std::pair{o.svg, picture}}) {
+int save(const options& o, const std::vector<result>& results, const std::vector<row_result>& rows, const std::string& picture) {
+  for (const auto& [path, text] :
+       {std::pair{o.json, as_json(results, rows)}, std::pair{o.csv, as_csv(results, rows)}, std::pair{o.svg, picture}}) {
     if (path.empty() || write_file(path, text)) continue;
     std::fprintf(stderr, "fovea_bench: %s could not be written; free some room and run again\n", path.c_str());
     return 2;
@@ -150,12 +156,16 @@ int run(const options& o) {
     found += fault;
     results.insert(results.end(), of_work.begin(), of_work.end());
   }
-  found += measure_rows(row_works, o, p);
-  print(p, "\nshare: of the limit, both as medians. quiet: the 10th percentile of the time instead. bench/README.md says more.\n");
+  std::vector<row_result> rows;
+  found += measure_rows(row_works, o, p, rows);
+  print(
+      p,
+      "\nshare: of the limit, both as medians. quiet: the 10th percentile of the time instead. of f32: how many times as fast as floats.\n"
+      "bench/README.md says more.\n");
   if (found.empty() && results.size() > works.size())
-    print(p, "All results are finite, and those of one work have the same bits on every ISA with fma.\n");
+    print(p, "All results are finite, and those of one work have the same bits on every ISA that promises bits.\n");
   if (!before.empty()) print(p, against_table(results, before, o.against));
-  const int saved = save(o, results, pictures(machine, results, before, o.against));
+  const int saved = save(o, results, rows, pictures(machine, results, before, o.against));
   return saved != 0 ? saved : found.empty() ? 0 : 1;
 }
 

@@ -15,14 +15,20 @@ namespace {
 
 using stopwatch = ankerl::nanobench::Clock;
 
+int32_t attend(const fovea_attention& call, const page_buffer& scratch) { return fovea_attend(&call, scratch.data(), scratch.size()); }
+int32_t attend(const fovea_fixed_attention& call, const page_buffer& scratch) {
+  return fovea_fixed_attend(&call, scratch.data(), scratch.size());
+}
+
 constexpr double least_sample = 150e-6; // far above the resolution of any clock
 constexpr double long_call = 5e-3;      // samples beyond this meet interrupts and neighbours
 
 double seconds_since(stopwatch::time_point start) { return std::chrono::duration<double>(stopwatch::now() - start).count(); }
 
 // One work ready to run: the call, its scratch, and how it is cut into samples.
+template <class Call>
 struct job {
-  fovea_attention call;
+  Call call;
   page_buffer scratch;
   int32_t parts = 1; // a long call is timed head by head, in turn: the caches hold what the loop over heads leaves in them
   int32_t next_part = 0;
@@ -30,7 +36,7 @@ struct job {
   int32_t status = FOVEA_OK;
 
   void run() {
-    const int32_t now = fovea_attend(&call, scratch.data(), scratch.size());
+    const int32_t now = attend(call, scratch);
     if (now != FOVEA_OK) status = now;
   }
 
@@ -45,42 +51,56 @@ struct job {
   }
 };
 
+size_t bytes_of(scratch_size size, size_t least, size_t best) {
+  return size == scratch_size::best ? best : size == scratch_size::least ? least : std::max(size_t{64} * 1024, least);
+}
 size_t bytes_of(scratch_size size, const fovea_attention& call) {
-  switch (size) {
-    case scratch_size::least:
-      return fovea_scratch_least(&call);
-    case scratch_size::k64:
-      return std::max(size_t{64} * 1024, fovea_scratch_least(&call));
-    default:
-      return fovea_scratch_best(&call);
-  }
+  return bytes_of(size, fovea_scratch_least(&call), fovea_scratch_best(&call));
+}
+size_t bytes_of(scratch_size size, const fovea_fixed_attention& call) {
+  return bytes_of(size, fovea_fixed_scratch(&call), fovea_fixed_scratch_best(&call));
 }
 
-// The first call checks the result and warms up, the second tells how to cut the samples.
-void check_and_cut(job& j, problem& p, const pace& speed, result& r) {
-  p.spoil();
-  j.run();
-  r.finite = p.finite();
-  r.digest = p.digest();
+// What a work of integers is compared with: nothing for floats, else the same work in floats.
+struct no_rival {
+  double sample() { return 0; }
+};
+
+// A first call has warmed up; the second tells how to cut the samples.
+template <class Call>
+void cut(job<Call>& j, const pace& speed) {
   const double once = j.sample();
   j.calls = std::max(1, static_cast<int>(std::ceil(least_sample / once)));
   if (once > long_call && !speed.whole) j.parts = j.call.kv_heads;
 }
 
-void take_samples(job& j, const page_buffer& cache, const pace& speed, result& r) {
+// The first call checks the result and warms up.
+template <class Call>
+void check_and_cut(job<Call>& j, problem& p, const pace& speed, result& r) {
+  p.spoil();
+  j.run();
+  r.finite = p.finite();
+  r.digest = p.digest();
+  cut(j, speed);
+}
+
+template <class Call, class Rival>
+void take_samples(job<Call>& j, Rival& rival, const page_buffer& cache, const pace& speed, result& r) {
   const peak_meter meter(r.isa);
   const isa_loops& loops = *loops_of(r.isa);
   const int passes = std::max(1, static_cast<int>(least_sample * 50e9 / static_cast<double>(cache.size())));
-  std::vector<double> work, peak, read;
+  std::vector<double> work, peak, read, rivals;
   const auto start = stopwatch::now();
   while (r.samples < speed.rounds && (r.samples < speed.least_rounds || seconds_since(start) < speed.seconds)) {
     peak.push_back(meter.sample());
     if (r.what.decode()) read.push_back(read_rate(loops, cache.data(), cache.size(), passes));
     work.push_back(j.sample());
+    rivals.push_back(rival.sample());
     ++r.samples;
   }
   r.seconds = median(work);
   r.quiet_seconds = lowest_tenth(work);
+  r.f32_seconds = median(rivals);
   r.peak = median(peak);
   r.read = r.what.decode() ? median(read) : 0;
 }
@@ -103,20 +123,55 @@ pace pace_of(const options& o) {
   return o.quick ? pace{31, 5, 0.5, o.whole} : pace{61, 7, 2.0, o.whole};
 }
 
-result measure(problem& p, const work& w, int32_t isa, scratch_size scratch, const pace& speed) {
-  result r{};
-  r.what = w;
-  r.isa = isa;
-  r.scratch = scratch;
-  const fovea_attention call = p.call(isa);
-  r.status = fovea_check(&call);
-  if (r.status != FOVEA_OK) return r;
-  r.scratch_bytes = bytes_of(scratch, call);
-  job j{call, page_buffer(r.scratch_bytes)};
+namespace {
+
+template <class Call, class Rival>
+void measure_call(const Call& call, Rival& rival, problem& p, const pace& speed, result& r) {
+  r.scratch_bytes = bytes_of(r.scratch, call);
+  job<Call> j{call, page_buffer(r.scratch_bytes)};
   check_and_cut(j, p, speed, r);
-  if (j.status == FOVEA_OK) take_samples(j, p.cache(), speed, r);
+  if (j.status == FOVEA_OK) take_samples(j, rival, p.cache(), speed, r);
   r.status = j.status;
   r.parts = j.parts;
+}
+
+void measure_integers(problem& p, const pace& speed, result& r) {
+  const fovea_fixed_attention call = p.integer_call(r.integer_isa);
+  const fovea_attention floats = p.call(r.isa);
+  job<fovea_attention> rival{floats, page_buffer(fovea_scratch_best(&floats))};
+  rival.run();
+  cut(rival, speed);
+  measure_call(call, rival, p, speed, r);
+}
+
+void measure_floats(problem& p, const pace& speed, result& r) {
+  no_rival nobody;
+  measure_call(p.call(r.isa), nobody, p, speed, r);
+}
+
+} // namespace
+
+std::vector<kernel> kernels_of(const work& w, int32_t isa) {
+  if (!w.integers()) return {{isa, 0}};
+  constexpr kernel pairs[] = {{FOVEA_SCALAR, FOVEA_FIXED_SCALAR},     {FOVEA_AVX2, FOVEA_FIXED_AVX2},   {FOVEA_AVX2, FOVEA_FIXED_AVXVNNI},
+                              {FOVEA_AVX512, FOVEA_FIXED_AVX512VNNI}, {FOVEA_NEON64, FOVEA_FIXED_NEON}, {FOVEA_NEON64, FOVEA_FIXED_DOTPROD},
+                              {FOVEA_NEON64, FOVEA_FIXED_I8MM}};
+  std::vector<kernel> found;
+  for (const kernel& pair : pairs)
+    if (pair.isa == isa && fovea_fixed_has_isa(pair.integer_isa)) found.push_back(pair);
+  return found;
+}
+
+result measure(problem& p, const work& w, const kernel& by, scratch_size scratch, const pace& speed) {
+  result r{};
+  r.what = w;
+  r.isa = by.isa;
+  r.integer_isa = by.integer_isa;
+  r.scratch = scratch;
+  const fovea_attention floats = p.call(by.isa);
+  const fovea_fixed_attention integers = p.integer_call(by.integer_isa);
+  r.status = w.integers() ? fovea_fixed_check(&integers) : fovea_check(&floats);
+  if (r.status == FOVEA_OK) w.integers() ? measure_integers(p, speed, r) : measure_floats(p, speed, r);
   return r;
 }
 

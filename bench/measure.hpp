@@ -15,16 +15,19 @@ double lowest_tenth(std::vector<double> samples); // the 10th percentile
 
 struct result {
   work what;
-  int32_t isa;
+  int32_t isa;         // of floats, also for integers: the limits are its own
+  int32_t integer_isa; // of integers; 0 = this is a work of floats
   scratch_size scratch;
   size_t scratch_bytes;
-  int32_t status; // of fovea_attend; what follows is there when it is FOVEA_OK
+  int32_t status; // of the call; what follows is there when it is FOVEA_OK
   bool finite;
   uint64_t digest;
   int samples, parts;            // parts > 1: each sample was one of them
   double seconds, quiet_seconds; // of the whole work: median, and 10th percentile
+  double f32_seconds;            // integers: the same work in floats, sample after sample; else 0
   double peak, read;             // medians: flop per second; bytes per second of K and V, 0 where only the peak is the limit
 
+  const char* isa_name() const { return integer_isa ? fovea_fixed_isa_name(integer_isa) : fovea_isa_name(isa); }
   double cache_bytes() const { return static_cast<double>(what.cache_bytes()); }
   bool reading_binds() const { return read > 0 && cache_bytes() / read > what.flops() / peak; }
   double limit_seconds() const { return reading_binds() ? cache_bytes() / read : what.flops() / peak; }
@@ -41,6 +44,12 @@ struct pace {
 };
 pace pace_of(const options& o);
 
-result measure(problem& p, const work& w, int32_t isa, scratch_size scratch, const pace& speed);
+// What computes a work: for floats the ISA itself, for integers the kernels whose floats that ISA has.
+struct kernel {
+  int32_t isa, integer_isa;
+};
+std::vector<kernel> kernels_of(const work& w, int32_t isa);
+
+result measure(problem& p, const work& w, const kernel& by, scratch_size scratch, const pace& speed);
 
 } // namespace bench

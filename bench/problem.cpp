@@ -12,15 +12,25 @@
 #include <string>
 #include <vector>
 
+#include "fovea/fixed.hpp"
+#include "fovea/fixed_quantize.h"
+
 namespace bench {
 namespace {
 
 constexpr std::align_val_t page{4096};
+constexpr double unit = 4.5 / 127; // scale of q, K and V as integers
 
 size_t count(const page_buffer& buffer) { return buffer.size() / sizeof(float); }
 
 size_t query_bytes(const work& w) {
   return sizeof(float) * static_cast<size_t>(w.q_heads) * static_cast<size_t>(w.queries) * static_cast<size_t>(w.dim);
+}
+
+size_t kv_elements(const work& w) { return static_cast<size_t>(w.kv_heads) * static_cast<size_t>(w.keys) * static_cast<size_t>(w.dim); }
+
+void check(int32_t status, const char* what) {
+  if (status != FOVEA_OK) throw std::runtime_error(std::string(what) + ": " + fovea_reason_text(status));
 }
 
 // Nearly normal, mean 0 and variance 1: the sum of four 16-bit numbers. Unlike std::normal_distribution it has the same bits
@@ -43,9 +53,17 @@ page_buffer::page_buffer(size_t bytes) : data_(::operator new(bytes, page)), byt
 
 void page_buffer::release::operator()(void* data) const { ::operator delete(data, page); }
 
-problem::problem(const work& w) : work_(w), q_(query_bytes(w)), cache_(w.cache_bytes()), out_(query_bytes(w)) {
+problem::problem(const work& w)
+    : work_(w),
+      q_(query_bytes(w)),
+      cache_(2 * kv_elements(w) * sizeof(float)),
+      out_(query_bytes(w)),
+      integer_q_(query_bytes(w) / sizeof(float)),
+      integer_cache_(2 * kv_elements(w)),
+      integer_out_(query_bytes(w) / sizeof(float)) {
   fill(q_, 1);
   fill(cache_, 2);
+  if (w.integers()) quantise();
   if (w.k_layout == FOVEA_PANELS) pack_keys();
 }
 
@@ -55,8 +73,25 @@ void problem::pack_keys() {
   for (int32_t h = 0; h < work_.kv_heads; ++h) {
     float* k = cache_.floats() + static_cast<size_t>(h) * head;
     const std::vector<float> rows(k, k + head);
-    const int32_t status = fovea_pack_keys(k, 0, rows.data(), work_.dim, work_.keys, work_.dim);
-    if (status != FOVEA_OK) throw std::runtime_error(std::string("fovea_pack_keys: ") + fovea_reason_text(status));
+    check(fovea_pack_keys(k, 0, rows.data(), work_.dim, work_.keys, work_.dim), "fovea_pack_keys");
+  }
+}
+
+// The integers nearest to the floats; K and V in panels where the work wants panels. Works of integers have whole panels too.
+void problem::quantise() {
+  const auto round = [](const page_buffer& floats, int8_t* to) {
+    const fovea_float_rows all = {floats.floats(), 0, 1, static_cast<int32_t>(count(floats))};
+    check(fovea_fixed_quantize_s8(&all, static_cast<float>(unit), 0, to), "fovea_fixed_quantize_s8");
+  };
+  round(q_, static_cast<int8_t*>(integer_q_.data()));
+  int8_t* const cache = static_cast<int8_t*>(integer_cache_.data());
+  round(cache_, cache);
+  if (work_.k_layout != FOVEA_PANELS) return;
+  const size_t head = kv_elements(work_) / static_cast<size_t>(work_.kv_heads);
+  const std::vector<int8_t> rows(cache, cache + 2 * kv_elements(work_));
+  for (size_t h = 0; h < 2 * static_cast<size_t>(work_.kv_heads); ++h) {
+    const auto pack = h < static_cast<size_t>(work_.kv_heads) ? fovea_fixed_pack_keys : fovea_fixed_pack_values;
+    check(pack(cache + h * head, 0, rows.data() + h * head, 0, work_.keys, work_.dim), "packing integers");
   }
 }
 
@@ -77,17 +112,37 @@ fovea_attention problem::call(int32_t isa) const {
   return a;
 }
 
+fovea_fixed_attention problem::integer_call(int32_t integer_isa) const {
+  fovea_fixed_attention a = {};
+  a.q.data = integer_q_.data();
+  a.k.data = integer_cache_.data();
+  a.v.data = static_cast<const int8_t*>(integer_cache_.data()) + kv_elements(work_);
+  a.k.layout = a.v.layout = work_.k_layout;
+  a.out.data = integer_out_.data();
+  a.q_heads = work_.q_heads;
+  a.kv_heads = work_.kv_heads;
+  a.dim = work_.dim;
+  a.queries = work_.queries;
+  a.keys = work_.keys;
+  a.max_keys = work_.keys;
+  a.flags = work_.causal ? FOVEA_CAUSAL : 0;
+  a.scale = fovea::make_fixed_scale({unit, unit, unit, unit / 3, 0}, work_.dim, work_.keys).scale;
+  a.isa = integer_isa;
+  return a;
+}
+
 void problem::spoil() { std::fill_n(out_.floats(), count(out_), std::numeric_limits<float>::quiet_NaN()); }
 
 bool problem::finite() const {
-  return std::all_of(out_.floats(), out_.floats() + count(out_), [](float x) { return std::isfinite(x); });
+  return work_.integers() || std::all_of(out_.floats(), out_.floats() + count(out_), [](float x) { return std::isfinite(x); });
 }
 
 uint64_t problem::digest() const { // FNV-1a over the words
+  const page_buffer& result = work_.integers() ? integer_out_ : out_;
   uint64_t hash = 14695981039346656037u;
-  for (size_t i = 0; i < count(out_); ++i) {
+  for (size_t i = 0; i < result.size() / sizeof(uint32_t); ++i) {
     uint32_t bits;
-    std::memcpy(&bits, out_.floats() + i, sizeof bits);
+    std::memcpy(&bits, result.floats() + i, sizeof bits);
     hash = (hash ^ bits) * 1099511628211u;
   }
   return hash;

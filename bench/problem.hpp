@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "fovea/fovea.h"
+#include "fovea/fixed.h"
 #include "works.hpp"
 
 namespace bench {
@@ -29,8 +29,9 @@ class problem {
  public:
   explicit problem(const work& w);
 
-  fovea_attention call(int32_t isa) const;
-  const page_buffer& cache() const { return cache_; } // K, then V
+  fovea_attention call(int32_t isa) const;                       // a work of integers has the same numbers as floats too
+  fovea_fixed_attention integer_call(int32_t integer_isa) const; // of a work of integers
+  const page_buffer& cache() const { return work_.integers() ? integer_cache_ : cache_; } // K, then V
 
   void spoil();            // fills the result with NaN, so that an old result is not taken for a new one
   bool finite() const;     // every number of the result
@@ -38,9 +39,10 @@ class problem {
 
  private:
   void pack_keys();
+  void quantise();
 
   work work_;
-  page_buffer q_, cache_, out_;
+  page_buffer q_, cache_, out_, integer_q_, integer_cache_, integer_out_;
 };
 
 } // namespace bench

@@ -28,8 +28,9 @@ std::string limit_text(const result& r) {
 }
 
 std::string row(const char* work, const char* isa, const char* scratch, const char* time, const char* rate, const char* limit,
-                const char* share, const char* quiet) {
-  return format("%-29s %-7s %8s %9s %14s %18s %7s %7s\n", work, isa, scratch, time, rate, limit, share, quiet);
+                const char* share, const char* quiet, const char* against_f32) {
+  const std::string text = format("%-35s %-10s %8s %9s %14s %18s %7s %7s", work, isa, scratch, time, rate, limit, share, quiet);
+  return text + (*against_f32 ? format(" %8s\n", against_f32) : "\n");
 }
 
 // One result as pairs of name and JSON value, the only list of what a file holds.
@@ -38,13 +39,14 @@ struct field {
   std::string value;
 };
 
+std::string hex(uint64_t digest) { return format("%016llx", static_cast<unsigned long long>(digest)); }
 std::string quoted(const std::string& text) { return '"' + text + '"'; } // names here need no escapes
 
 std::vector<field> fields(const result& r) {
   return {
       {"work", quoted(r.what.name())},
-      {"isa", quoted(fovea_isa_name(r.isa))},
-      {"dtype", quoted("f32")},
+      {"isa", quoted(r.isa_name())},
+      {"dtype", quoted(r.what.integers() ? "int8" : "f32")},
       {"q_heads", format("%d", r.what.q_heads)},
       {"kv_heads", format("%d", r.what.kv_heads)},
       {"dim", format("%d", r.what.dim)},
@@ -63,7 +65,40 @@ std::vector<field> fields(const result& r) {
       {"scratch_bytes", format("%zu", r.scratch_bytes)},
       {"samples", format("%d", r.samples)},
       {"parts", format("%d", r.parts)},
-      {"digest", quoted(format("%016llx", static_cast<unsigned long long>(r.digest)))},
+      {"digest", quoted(hex(r.digest))},
+      {"f32_seconds", r.integer_isa ? format("%.6g", r.f32_seconds) : "null"},
+      {"gelements", "null"},
+  };
+}
+
+// Rows of numbers: `queries` of them, of `keys` elements each; judged by memory.
+std::vector<field> fields(const row_result& r) {
+  const double giga = r.what.elements() * 1e-9;
+  return {
+      {"work", quoted(r.what.name())},
+      {"isa", quoted(fovea_isa_name(r.isa))},
+      {"dtype", quoted("f32")},
+      {"q_heads", "null"},
+      {"kv_heads", "null"},
+      {"dim", "null"},
+      {"queries", format("%d", r.what.rows)},
+      {"keys", format("%d", r.what.columns)},
+      {"causal", "false"},
+      {"seconds", format("%.6g", r.seconds)},
+      {"gflops", r.what.what == row_work::matvec ? format("%.6g", 2 * giga / r.seconds) : "null"},
+      {"limit", format("%.6g", giga / r.limit_seconds)},
+      {"share", format("%.4f", r.limit_seconds / r.seconds)},
+      {"share_quiet", format("%.4f", r.limit_seconds / r.quiet_seconds)},
+      {"bound_by", quoted("memory")},
+      {"peak_gflops", "null"},
+      {"read_gbs", "null"},
+      {"scratch", quoted(scratch_name(scratch_size::best))},
+      {"scratch_bytes", "0"},
+      {"samples", format("%d", r.samples)},
+      {"parts", "1"},
+      {"digest", quoted(hex(r.digest))},
+      {"f32_seconds", "null"},
+      {"gelements", format("%.6g", giga / r.seconds)},
   };
 }
 
@@ -76,6 +111,13 @@ std::string joined(const std::vector<field>& all, std::string (*text)(const fiel
 std::string json_pair(const field& f) { return quoted(f.name) + ":" + f.value; }
 std::string name_of(const field& f) { return f.name; }
 std::string value_of(const field& f) { return f.value == "null" ? "" : f.value; }
+
+std::vector<std::vector<field>> all_fields(const std::vector<result>& results, const std::vector<row_result>& rows) {
+  std::vector<std::vector<field>> all;
+  for (const result& r : results) all.push_back(fields(r));
+  for (const row_result& r : rows) all.push_back(fields(r));
+  return all;
+}
 
 } // namespace
 
@@ -91,28 +133,29 @@ std::string limits_table(const std::vector<level>& levels, const std::vector<lim
   return text;
 }
 
-std::string table_head() { return row("work", "isa", "scratch", "time", "rate", "limit", "share %", "quiet %"); }
+std::string table_head() { return row("work", "isa", "scratch", "time", "rate", "limit", "share %", "quiet %", "of f32"); }
 
 std::string table_row(const result& r) {
   const std::string name = r.what.name(), scratch = size_text(r.scratch_bytes);
-  const char* isa = fovea_isa_name(r.isa);
+  const char* isa = r.isa_name();
   if (r.status != FOVEA_OK)
-    return format("%-29s %-7s refused: %s: %s\n", name.c_str(), isa, fovea_argument_text(r.status), fovea_reason_text(r.status));
+    return format("%-35s %-10s refused: %s: %s\n", name.c_str(), isa, fovea_argument_text(r.status), fovea_reason_text(r.status));
   return row(name.c_str(), isa, scratch.c_str(), time_text(r.seconds).c_str(), rate_text(r).c_str(), limit_text(r).c_str(),
-             format("%.1f", 100 * r.share()).c_str(), format("%.1f", 100 * r.quiet_share()).c_str());
+             format("%.1f", 100 * r.share()).c_str(), format("%.1f", 100 * r.quiet_share()).c_str(),
+             r.integer_isa ? format("%.2fx", r.f32_seconds / r.seconds).c_str() : "");
 }
 
-std::string as_json(const std::vector<result>& results) {
+std::string as_json(const std::vector<result>& results, const std::vector<row_result>& rows) {
   std::string text;
-  for (const result& r : results) text += (text.empty() ? "[\n {" : ",\n {") + joined(fields(r), json_pair) + "}";
+  for (const auto& each : all_fields(results, rows)) text += (text.empty() ? "[\n {" : ",\n {") + joined(each, json_pair) + "}";
   return text.empty() ? "[]\n" : text + "\n]\n";
 }
 
-std::string as_csv(const std::vector<result>& results) {
+std::string as_csv(const std::vector<result>& results, const std::vector<row_result>& rows) {
   std::string text;
-  for (const result& r : results) {
-    if (text.empty()) text = joined(fields(r), name_of) + "\n";
-    text += joined(fields(r), value_of) + "\n";
+  for (const auto& each : all_fields(results, rows)) {
+    if (text.empty()) text = joined(each, name_of) + "\n";
+    text += joined(each, value_of) + "\n";
   }
   return text;
 }

@@ -5,6 +5,7 @@
 
 #include "machine.hpp"
 #include "measure.hpp"
+#include "rows.hpp"
 
 namespace bench {
 
@@ -12,8 +13,8 @@ std::string limits_table(const std::vector<level>& levels, const std::vector<lim
 std::string table_head();
 std::string table_row(const result& r);
 
-std::string as_json(const std::vector<result>& results);
-std::string as_csv(const std::vector<result>& results);
+std::string as_json(const std::vector<result>& results, const std::vector<row_result>& rows);
+std::string as_csv(const std::vector<result>& results, const std::vector<row_result>& rows);
 
 bool write_file(const std::string& path, const std::string& text); // false: nothing half-written is left
 

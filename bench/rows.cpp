@@ -11,6 +11,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "exp2.hpp"
 #include "fovea/ops.h"
 #include "peak.hpp"
 
@@ -22,9 +23,9 @@ using stopwatch = ankerl::nanobench::Clock;
 constexpr double least_sample = 150e-6;
 
 constexpr row_work table[] = {
-    {row_work::softmax, 64, 64},  {row_work::softmax, 197, 197},   {row_work::softmax, 512, 512},
-    {row_work::softmax, 1, 4096}, {row_work::softmax, 2048, 2048}, {row_work::softmax, 8192, 4096},
-    {row_work::matvec, 1, 4096},  {row_work::matvec, 256, 256},    {row_work::matvec, 2048, 2048},
+    {row_work::softmax, 64, 64},     {row_work::softmax, 197, 197},   {row_work::softmax, 512, 512},  {row_work::softmax, 1, 4096},
+    {row_work::softmax, 2048, 2048}, {row_work::softmax, 8192, 4096}, {row_work::exp2, 1, 4096},      {row_work::exp2, 64, 4096},
+    {row_work::matvec, 1, 4096},     {row_work::matvec, 256, 256},    {row_work::matvec, 2048, 2048},
 };
 
 std::string lower(std::string text) {
@@ -45,12 +46,21 @@ struct rows_problem {
   }
 
   int32_t run(int32_t isa) const {
+    if (what.what == row_work::exp2) return run_exp2(isa);
     if (what.what == row_work::matvec) return fovea_matvec(in.floats(), 0, x.floats(), what.rows, what.columns, isa, out.floats());
     fovea_softmax_rows s = {};
     s.in = in.floats(), s.out = out.floats();
     s.rows = what.rows, s.columns = what.columns;
     s.isa = isa;
     return fovea_softmax(&s);
+  }
+  int32_t run_exp2(int32_t isa) const {
+    for (const exp2_kernel* k = exp2_kernels; k->isa != 0; ++k) {
+      if (k->isa != isa) continue;
+      k->run(in.floats(), out.floats(), what.rows * what.columns);
+      return FOVEA_OK;
+    }
+    return FOVEA_UNSUPPORTED | FOVEA_ARG_ISA << 8;
   }
   void move(const isa_loops& loops) const {
     const size_t bytes = (bytes_of(what.elements()) + 511) / 512 * 512;
@@ -90,7 +100,7 @@ std::string time_text(double seconds) {
 std::string line(const std::string& work, const char* isa, const std::string& time, const std::string& rate, const std::string& limit,
                  const std::string& share, const std::string& quiet) {
   char text[160];
-  std::snprintf(text, sizeof text, "%-29s %-7s %9s %16s %16s %7s %7s\n", work.c_str(), isa, time.c_str(), rate.c_str(), limit.c_str(),
+  std::snprintf(text, sizeof text, "%-35s %-10s %9s %16s %16s %7s %7s\n", work.c_str(), isa, time.c_str(), rate.c_str(), limit.c_str(),
                 share.c_str(), quiet.c_str());
   return text;
 }
@@ -104,7 +114,7 @@ std::string number(double x, int digits, const char* unit = "") {
 } // namespace
 
 std::string row_work::name() const {
-  if (what == softmax) return "softmax " + std::to_string(rows) + "x" + std::to_string(columns);
+  if (what != matvec) return (what == softmax ? "softmax " : "exp2 ") + std::to_string(rows) + "x" + std::to_string(columns);
   return rows == 1 ? "dot " + std::to_string(columns) : "matvec " + std::to_string(rows) + "x" + std::to_string(columns);
 }
 
@@ -118,7 +128,8 @@ std::vector<row_work> row_works_with(const std::string& filter) {
 row_result measure(const row_work& w, int32_t isa, const pace& speed) {
   const rows_problem p(w);
   const isa_loops& loops = *loops_of(isa);
-  row_result r{w, isa, p.run(isa), 0, 0, 0, 0};
+  row_result r{};
+  r.what = w, r.isa = isa, r.status = p.run(isa);
   if (r.status != FOVEA_OK) return r;
   r.digest = p.digest();
   const auto cut = [](double once) { return std::max(1, static_cast<int>(std::ceil(least_sample / once))); };
@@ -132,6 +143,7 @@ row_result measure(const row_work& w, int32_t isa, const pace& speed) {
     limits.push_back(seconds_of(moves, limit));
     times.push_back(seconds_of(calls, work));
   }
+  r.samples = static_cast<int>(times.size());
   r.seconds = median(times), r.quiet_seconds = lowest_tenth(times), r.limit_seconds = median(limits);
   return r;
 }

@@ -9,10 +9,10 @@
 namespace bench {
 
 struct row_work {
-  enum operation { softmax, matvec } what;
+  enum operation { softmax, matvec, exp2 } what;
   int32_t rows, columns;
 
-  std::string name() const; // "softmax 197x197", "matvec 512x512", "dot 4096"
+  std::string name() const; // "softmax 197x197", "matvec 512x512", "dot 4096", "exp2 64x256"
   double elements() const { return static_cast<double>(rows) * columns; }
 };
 
@@ -22,6 +22,7 @@ struct row_result {
   double seconds, quiet_seconds; // median, and 10th percentile
   double limit_seconds;          // of a copy from input to output, or of a pass over the matrix
   uint64_t digest;
+  int samples;
 };
 
 std::vector<row_work> row_works_with(const std::string& filter);

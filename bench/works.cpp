@@ -41,6 +41,10 @@ constexpr work table[] = {
     {"decode GQA",       8,  2,  64,    1, 2048, false, FOVEA_PANELS},
     {"decode GQA",       8,  2,  64,    1, 8192, false, FOVEA_ROWS},
     {"decode GQA",       8,  2,  64,    1, 8192, false, FOVEA_PANELS},
+    {"int8 prefill",     8,  8,  64,  128,  128, false, FOVEA_ROWS,   dtype::int8},
+    {"int8 prefill",     8,  8,  64,  512,  512, false, FOVEA_ROWS,   dtype::int8},
+    {"int8 decode",      8,  8,  64,    1, 2048, false, FOVEA_PANELS, dtype::int8},
+    {"int8 decode GQA",  8,  2,  64,    1, 2048, false, FOVEA_PANELS, dtype::int8},
 };
 // clang-format on
 
@@ -62,7 +66,8 @@ std::string work::name() const {
 double work::flops() const { return 4.0 * q_heads * queries * keys * dim * (causal ? 0.5 : 1.0); }
 
 size_t work::cache_bytes() const {
-  return 2 * sizeof(float) * static_cast<size_t>(kv_heads) * static_cast<size_t>(keys) * static_cast<size_t>(dim);
+  const size_t element = integers() ? sizeof(int8_t) : sizeof(float);
+  return 2 * element * static_cast<size_t>(kv_heads) * static_cast<size_t>(keys) * static_cast<size_t>(dim);
 }
 
 std::vector<work> works_with(const std::string& filter) {

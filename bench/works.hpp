@@ -7,16 +7,20 @@
 
 namespace bench {
 
+enum class dtype { f32, int8 };
+
 struct work {
   const char* kind;
   int32_t q_heads, kv_heads, dim, queries, keys;
   bool causal;
-  int32_t k_layout; // FOVEA_ROWS or FOVEA_PANELS
+  int32_t k_layout; // FOVEA_ROWS or FOVEA_PANELS; of int8 that of V too
+  dtype type = dtype::f32;
 
   bool decode() const { return queries == 1; }
   std::string name() const;   // "prefill 8x64 512", "decode GQA 8/2x64 2048 panels"
   double flops() const;       // 4 * queries * keys * dim per query head, half of it when causal
   size_t cache_bytes() const; // K and V
+  bool integers() const { return type == dtype::int8; }
 };
 
 std::vector<work> works_with(const std::string& filter); // those whose name contains the filter, whatever the case

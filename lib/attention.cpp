@@ -70,12 +70,8 @@ int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_
   using namespace fovea;
   plan p;
   if (const int32_t s = make_plan(call, p)) return s;
-  if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
-  byte_range bytes;
-  if (!range_of(scratch, scratch_size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
-  if (meets_any(p.bytes, bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
   workspace w;
-  if (!make_workspace(p, scratch, scratch_size, w)) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
+  if (const int32_t s = take_scratch(p, scratch, scratch_size, w)) return s;
   attend_units(p, w);
   return FOVEA_OK;
 }
@@ -94,15 +90,8 @@ int32_t fovea_check(const fovea_attention* call) {
   return fovea::make_plan(call, p);
 }
 
-size_t fovea_scratch_least(const fovea_attention* call) {
-  fovea::plan p;
-  return fovea::make_plan(call, p) ? 0 : fovea::least_scratch(p);
-}
-
-size_t fovea_scratch_best(const fovea_attention* call) {
-  fovea::plan p;
-  return fovea::make_plan(call, p) ? 0 : fovea::best_scratch(p);
-}
+size_t fovea_scratch_least(const fovea_attention* call) { return fovea::scratch_of(call, fovea::make_plan, fovea::least_scratch); }
+size_t fovea_scratch_best(const fovea_attention* call) { return fovea::scratch_of(call, fovea::make_plan, fovea::best_scratch); }
 
 size_t fovea_partials_size(const fovea_attention* call) {
   if (!call) return 0;

@@ -8,23 +8,6 @@
 namespace fovea {
 namespace {
 
-int32_t check_dims(const fovea_attention& a, plan& p) {
-  if (a.q_heads < 1 || a.q_heads > greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
-  if (a.kv_heads < 0 || a.kv_heads > a.q_heads) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
-  p.kv_heads = a.kv_heads ? a.kv_heads : a.q_heads;
-  if (a.q_heads % p.kv_heads != 0) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
-  p.group = a.q_heads / p.kv_heads;
-  if (a.dim < 1 || a.dim > greatest_dim) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
-  if (a.v_dim < 0 || a.v_dim > greatest_dim) return refusal(FOVEA_SIZE, FOVEA_ARG_V_DIM);
-  p.dim = a.dim;
-  p.v_dim = a.v_dim ? a.v_dim : a.dim;
-  if (a.queries < 0 || a.queries > greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_QUERIES);
-  if (a.keys < 0 || a.keys > greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
-  if (a.first_key < 0 || a.first_key > greatest_count - a.keys) return refusal(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
-  p.rows = static_cast<int64_t>(a.queries) * p.group;
-  return FOVEA_OK;
-}
-
 // What later versions bring is refused by name, never ignored.
 int32_t check_offered(const fovea_attention& a) {
   if (!all_zero(a.reserved, sizeof a.reserved / sizeof *a.reserved)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
@@ -46,67 +29,26 @@ int32_t check_scale(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
-int32_t check_visibility(const fovea_attention& a, plan& p) {
-  if (a.prefix < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_PREFIX);
-  if (a.keep_first < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST);
-  const bool causal = a.flags & FOVEA_CAUSAL, window = a.flags & FOVEA_WINDOW;
-  visibility& s = p.see;
-  s.first_key = a.first_key;
-  s.end = static_cast<int64_t>(a.first_key) + a.keys;
-  p.keys_end = s.end;
-  s.position = a.flags & FOVEA_POSITION ? a.position : s.end - a.queries;
-  s.left = window && a.window_left >= 0 ? a.window_left : unbounded;
-  s.right = window && a.window_right >= 0 ? a.window_right : unbounded;
-  if (causal) s.right = smaller(s.right, 0);
-  s.prefix = a.prefix;
-  s.keep = window ? a.keep_first : 0;
-  s.ending = causal ? 1 : unbounded;
-  p.first_span = a.first_key / span_keys;
-  p.spans = a.keys ? static_cast<int32_t>((s.end - 1) / span_keys) - p.first_span + 1 : 0;
-  return FOVEA_OK;
-}
-
 int32_t check_input(const fovea_in& in, int32_t argument, extent e, bool panels, rows_of<const float>& out, byte_range& bytes) {
   if (in.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   const bool plain = in.dtype == FOVEA_F32 && (in.layout == FOVEA_ROWS || panels) && !in.scales && !in.zero_point &&
                      !in.scale_head_stride && !in.scale_token_stride;
   if (!plain) return refusal(FOVEA_UNSUPPORTED, argument);
-  if (in.head_stride < 0 || in.token_stride < 0 || (panels && in.token_stride)) return refusal(FOVEA_STRIDE, argument);
-  e.token_stride = in.token_stride ? in.token_stride : e.row;
+  if (panels && in.token_stride) return refusal(FOVEA_STRIDE, argument);
   if (panels) e.tokens = up16(e.tokens);
-  e.head_stride = in.head_stride;
-  if (!in.head_stride && __builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens), e.token_stride, &e.head_stride))
-    return refusal(FOVEA_OVERFLOW, argument);
-  size_t size;
-  if (!bytes_of(e, sizeof(float), size) || !range_of(in.data, size, bytes)) return refusal(FOVEA_OVERFLOW, argument);
-  if (size && !in.data) return refusal(FOVEA_NULL, argument);
-  if (bytes.begin % alignof(float) != 0) return refusal(FOVEA_ALIGN, argument);
+  if (const int32_t reason = place(in.data, in.head_stride, in.token_stride, sizeof(float), false, e, bytes))
+    return refusal(reason, argument);
   out = {static_cast<const float*>(in.data), e.head_stride, e.token_stride};
   return FOVEA_OK;
-}
-
-// Rows of the output must not share an element: tokens lie within heads, or heads within tokens.
-bool rows_apart(const extent& e) {
-  if (e.heads == 0 || e.tokens == 0) return true;
-  if ((e.tokens > 1 && e.token_stride < e.row) || (e.heads > 1 && e.head_stride < e.row)) return false;
-  const bool in_heads = e.heads == 1 || e.head_stride >= (e.tokens - 1) * e.token_stride + e.row;
-  const bool in_tokens = e.tokens == 1 || e.token_stride >= (e.heads - 1) * e.head_stride + e.row;
-  return in_heads || in_tokens;
 }
 
 int32_t check_output(const fovea_attention& a, plan& p, byte_range& bytes) {
   const fovea_out& o = a.out;
   if (o.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (o.dtype != FOVEA_F32 || o.zero_point || !is_zero(o.scale)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
-  if (o.head_stride < 0 || o.token_stride < 0) return refusal(FOVEA_STRIDE, FOVEA_ARG_OUT);
-  extent e{a.q_heads, a.queries, o.head_stride, o.token_stride ? o.token_stride : p.v_dim, p.v_dim};
-  if (!o.head_stride && __builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens), e.token_stride, &e.head_stride))
-    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_OUT);
-  size_t size;
-  if (!bytes_of(e, sizeof(float), size) || !range_of(o.data, size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_OUT);
-  if (!rows_apart(e)) return refusal(FOVEA_STRIDE, FOVEA_ARG_OUT);
-  if (size && !o.data) return refusal(FOVEA_NULL, FOVEA_ARG_OUT);
-  if (bytes.begin % alignof(float) != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_OUT);
+  extent e{a.q_heads, a.queries, 0, 0, p.v_dim};
+  const int32_t reason = place(o.data, o.head_stride, o.token_stride, sizeof(float), true, e, bytes);
+  if (reason) return refusal(reason, FOVEA_ARG_OUT);
   p.out = {static_cast<float*>(o.data), e.head_stride, e.token_stride};
   return FOVEA_OK;
 }
@@ -219,6 +161,7 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
 int32_t check_overlap(const footprint& f) {
   constexpr int32_t argument[footprint::outputs] = {FOVEA_ARG_OUT, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS, FOVEA_ARG_PARTIALS};
   for (int o = 0; o < footprint::outputs; ++o) {
+    if (f.to[o].begin == f.to[o].end) continue; // most calls have one output
     for (const byte_range& in : f.in)
       if (meet(in, f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
     for (int before = 0; before < o; ++before)
@@ -227,23 +170,7 @@ int32_t check_overlap(const footprint& f) {
   return FOVEA_OK;
 }
 
-int32_t check_part(const fovea_attention& a, plan& p) {
-  const bool all = a.part.index == 0 && a.part.count == 0;
-  if (!all && (a.part.index < 0 || a.part.index >= a.part.count)) return refusal(FOVEA_RANGE, FOVEA_ARG_PART);
-  p.part = a.part.index;
-  p.parts = all ? 1 : a.part.count;
-  return FOVEA_OK;
-}
-
 } // namespace
-
-bool meets_any(const footprint& f, byte_range scratch) {
-  for (const byte_range& r : f.in)
-    if (meet(r, scratch)) return true;
-  for (const byte_range& r : f.to)
-    if (meet(r, scratch)) return true;
-  return false;
-}
 
 bool partials_bytes(const plan& p, size_t& bytes) {
   size_t slots;
@@ -266,13 +193,17 @@ int32_t make_plan(const fovea_attention* call, plan& p) {
   if (!call) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   const fovea_attention& a = *call;
   if (const int32_t s = check_offered(a)) return s;
-  if (const int32_t s = check_dims(a, p)) return s;
+  if (const int32_t s = check_shape(a, greatest_dim, greatest_count, p)) return s;
+  p.rows = static_cast<int64_t>(a.queries) * p.group;
   if (const int32_t s = check_scale(a, p)) return s;
-  if (const int32_t s = check_visibility(a, p)) return s;
+  if (const int32_t s = check_visibility(a, p.see)) return s;
+  p.keys_end = p.see.end;
+  p.first_span = a.first_key / span_keys;
+  p.spans = a.keys ? static_cast<int32_t>((p.see.end - 1) / span_keys) - p.first_span + 1 : 0;
   p.bytes = {};
   if (const int32_t s = check_tensors(a, p)) return s;
   if (const int32_t s = check_modifiers(a, p)) return s;
-  if (const int32_t s = check_part(a, p)) return s;
+  if (const int32_t s = check_part(a.part, p)) return s;
   if (const int32_t s = check_partials(a, p)) return s;
   if (const int32_t s = check_overlap(p.bytes)) return s;
   p.isa = find_kernel(a.isa);

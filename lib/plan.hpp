@@ -4,8 +4,7 @@
 #include <cstdint>
 
 #include "fovea/fovea.h"
-#include "range.hpp"
-#include "visible.hpp"
+#include "validate.hpp"
 
 namespace fovea {
 
@@ -70,10 +69,7 @@ struct plan {
 constexpr int step_for(bool capped, bool biased) { return capped ? 2 : biased ? 1 : 0; }
 
 int32_t make_plan(const fovea_attention* call, plan& p);
-bool meets_any(const footprint& f, byte_range scratch);
 bool partials_bytes(const plan& p, size_t& bytes); // false on overflow
-
-constexpr int32_t refusal(int32_t reason, int32_t argument) { return reason | argument << 8; }
 
 // One partial result: what a row has gathered in one span. Slots stand as [kv head][row][span].
 constexpr ptrdiff_t slot_floats(int v_dim) { return 16 + 16 + up16(v_dim); } // sum, top, output

@@ -1,7 +1,11 @@
-/* The public header in C99, as firmware uses it: zeroed structs, constants, scratch at file scope. */
+/* The public headers in C99, as firmware uses them: zeroed structs, constants, scratch at file scope. */
 #include <string.h>
 
+#include "fovea/fixed.h"
+#include "fovea/fixed_quantize.h"
+#include "fovea/fixed_softmax.h"
 #include "fovea/fovea.h"
+#include "fovea/ops.h"
 
 int fovea_header_c99(void);
 
@@ -9,6 +13,8 @@ static unsigned char scratch[FOVEA_SCRATCH(3, 2)];
 FOVEA_ASSERT_FITS(scratch, 3, 2);
 static unsigned char fast_scratch[FOVEA_SCRATCH_FAST(3, 2, 4, 20)];
 FOVEA_ASSERT_FITS(fast_scratch, 3, 2);
+static unsigned char integer_scratch[FOVEA_FIXED_SCRATCH_ROWS(3, 2)];
+static int8_t key_panels[FOVEA_FIXED_PANELS(2, 3)], value_panels[FOVEA_FIXED_PANELS(2, 2)];
 
 static const int32_t dtypes[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I16};
 static const int32_t layouts[] = {FOVEA_ROWS, FOVEA_PANELS};
@@ -39,6 +45,54 @@ static int attends(void *memory, size_t size) {
   return out[0] > 1.99999f && out[0] < 2.00001f && out[1] > 19.9999f && out[1] < 20.0001f;
 }
 
+/* The same in integers, from rows and from panels. */
+static int attends_in_integers(int32_t layout) {
+  const int8_t q[3] = {0, 0, 0}, k[6] = {1, 2, 3, 4, 5, 6}, v[4] = {1, 10, 3, 30};
+  int8_t out[2] = {-1, -1};
+  fovea_fixed_attention a = {0};
+  fovea_fixed_pack_keys(key_panels, 0, k, 0, 2, 3);
+  fovea_fixed_pack_values(value_panels, 0, v, 0, 2, 2);
+  a.q.data = q;
+  a.k.data = layout == FOVEA_PANELS ? key_panels : k;
+  a.v.data = layout == FOVEA_PANELS ? value_panels : v;
+  a.k.layout = a.v.layout = layout;
+  a.out.data = out;
+  a.q_heads = 1;
+  a.dim = 3;
+  a.v_dim = 2;
+  a.queries = 1;
+  a.keys = 2;
+  a.scale.score_multiplier = 1 << 30; /* a score of 1 is 2^-10 octaves */
+  a.scale.score_shift = 24;
+  a.scale.out_multiplier = 1 << 30; /* the scale of v */
+  a.scale.out_shift = 1;
+  if (fovea_fixed_attend(&a, integer_scratch, sizeof integer_scratch) != FOVEA_OK) return 0;
+  return out[0] == 2 && out[1] == 20;
+}
+
+static int softmax_of_rows(void) {
+  const float x[2] = {1, 1};
+  const int8_t x8[2] = {7, 7};
+  float p[2] = {0, 0};
+  uint16_t p8[2] = {0, 0};
+  fovea_softmax_rows s = {0};
+  s.in = x;
+  s.out = p;
+  s.rows = 1;
+  s.columns = 2;
+  return fovea_softmax(&s) == FOVEA_OK && p[0] == 0.5f && p[1] == 0.5f && fovea_fixed_softmax_s8(x8, NULL, 2, 1 << 30, 24, p8) == FOVEA_OK &&
+         p8[0] == 32768 && p8[1] == 32768;
+}
+
+static int quantises(void) {
+  const float x[2] = {-1, 0.5f};
+  const fovea_float_rows rows = {x, 0, 1, 2};
+  float scale = 0;
+  int8_t q[2] = {0, 0};
+  return fovea_fixed_symmetric(&rows, FOVEA_FIXED_S8, &scale) == FOVEA_OK && scale > 0 &&
+         fovea_fixed_quantize_s8(&rows, scale, 0, q) == FOVEA_OK && q[0] < -126 && q[1] > 62;
+}
+
 static int zeroed_structs_are_defaults(void) {
   fovea_attention by_memset, by_initialiser = {0};
   memset(&by_memset, 0, sizeof by_memset);
@@ -51,5 +105,9 @@ int fovea_header_c99(void) {
   if (!zeroed_structs_are_defaults()) return 2;
   if (!attends(scratch, sizeof scratch)) return 3;
   if (!attends(fast_scratch, sizeof fast_scratch)) return 4;
+  if (!attends_in_integers(FOVEA_ROWS)) return 5;
+  if (!attends_in_integers(FOVEA_PANELS)) return 6;
+  if (!softmax_of_rows()) return 7;
+  if (!quantises()) return 8;
   return 0;
 }

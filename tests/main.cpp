@@ -6,13 +6,14 @@
 #include <cstring>
 #include <vector>
 
-#include "isas.hpp"
+#include "isa_choice.hpp"
 #include "report.hpp"
 
 namespace {
 
 struct digest_of_isa {
-  int32_t isa;
+  const char* isa;
+  bool promises_bits;
   uint64_t value;
 };
 
@@ -55,7 +56,7 @@ bool common_digest(uint64_t* digest) {
   const auto& digests = the_run().digests;
   bool found = false;
   for (const digest_of_isa& each : digests) {
-    if (digests.size() > 1 && !isas::promises_bits(each.isa)) continue;
+    if (digests.size() > 1 && !each.promises_bits) continue;
     if (found && each.value != *digest) return false;
     *digest = each.value;
     found = true;
@@ -65,9 +66,8 @@ bool common_digest(uint64_t* digest) {
 
 void print_report() {
   const run_report& run = the_run();
-  const char* isa = isas::only() == FOVEA_ISA_BEST ? "all" : fovea_isa_name(isas::only());
   for (const digest_of_isa& each : run.digests)
-    std::printf("digest: %s %08lx%08lx\n", fovea_isa_name(each.isa), static_cast<unsigned long>(each.value >> 32),
+    std::printf("digest: %s %08lx%08lx\n", each.isa, static_cast<unsigned long>(each.value >> 32),
                 static_cast<unsigned long>(each.value & 0xFFFFFFFFu));
   if (run.share_of_bound > 0) std::printf("error: at most %d/1000 of the bound\n", static_cast<int>(1000 * run.share_of_bound) + 1);
   for (const char* reason : run.skip_reasons) std::printf("report-skip: %s\n", reason);
@@ -76,8 +76,8 @@ void print_report() {
   if (common_digest(&value))
     std::snprintf(digest, sizeof digest, "%08lx%08lx", static_cast<unsigned long>(value >> 32),
                   static_cast<unsigned long>(value & 0xFFFFFFFFu));
-  std::printf("report: isa=%s tests=%d passed=%d failed=%d skipped=%d digest=%s\n", isa, run.passed + run.failed + run.skipped, run.passed,
-              run.failed, run.skipped, digest);
+  std::printf("report: isa=%s tests=%d passed=%d failed=%d skipped=%d digest=%s\n", isa_choice::name(),
+              run.passed + run.failed + run.skipped, run.passed, run.failed, run.skipped, digest);
 }
 
 struct report_listener : doctest::IReporter {
@@ -102,22 +102,11 @@ struct report_listener : doctest::IReporter {
 
 REGISTER_LISTENER("report", 1, report_listener);
 
-void list_isas() {
-  for (int32_t isa = FOVEA_SCALAR; isa < FOVEA_ISA_END; ++isa)
-    if (fovea_has_isa(isa) == 1) std::printf("%s\n", fovea_isa_name(isa));
-}
-
-bool choose_isa(const char* name) {
-  for (int32_t isa = FOVEA_SCALAR; isa < FOVEA_ISA_END; ++isa)
-    if (fovea_has_isa(isa) == 1 && std::strcmp(name, fovea_isa_name(isa)) == 0) isas::only() = isa;
-  return isas::only() != FOVEA_ISA_BEST;
-}
-
 } // namespace
 
 void report::skip(const char* reason) { the_run().skip_reason = reason; }
 
-void report::digest(int32_t isa, uint64_t value) { the_run().digests.push_back({isa, value}); }
+void report::digest(const char* isa, bool promises_bits, uint64_t value) { the_run().digests.push_back({isa, promises_bits, value}); }
 
 void report::share_of_bound(double share) {
   if (share > the_run().share_of_bound) the_run().share_of_bound = share;
@@ -128,11 +117,11 @@ bool report::accuracy_wanted() { return the_run().accuracy_wanted; }
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--list-isas") == 0) {
-      list_isas();
+      isa_choice::list();
       return 0;
     }
     if (std::strcmp(argv[i], "--accuracy") == 0) the_run().accuracy_wanted = true;
-    if (std::strncmp(argv[i], "--isa=", 6) == 0 && !choose_isa(argv[i] + 6)) {
+    if (std::strncmp(argv[i], "--isa=", 6) == 0 && !isa_choice::choose(argv[i] + 6)) {
       std::fprintf(stderr, "This machine does not run the ISA \"%s\": choose one that --list-isas prints.\n", argv[i] + 6);
       return 2;
     }

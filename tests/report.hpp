@@ -8,7 +8,8 @@ namespace report {
 void skip(const char* reason);
 
 // The digest of the bit identity set on one ISA; the report shows one digest, or "-" when ISAs that promise bits disagree.
-void digest(int32_t isa, uint64_t value);
+void digest(const char* isa, bool promises_bits, uint64_t value);
+void digest(int32_t isa, uint64_t value); // of float attention
 
 // The largest share of the error bound that any result has used so far.
 void share_of_bound(double share);

@@ -1,17 +1,11 @@
-// What a row does not see cannot change it, whatever is stored there; a NaN that a row does see makes that row NaN, and no other.
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <limits>
-
-#include "isas.hpp"
-#include "problem.hpp"
-#include "reference.hpp"
+// What a row does not see cannot change it, whatever is stored there: NaN of any bits, infinity, numbers that overflow.
+#include "spoilt.hpp"
 
 namespace {
 
-constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
-constexpr float too_large = std::numeric_limits<float>::infinity();
+using namespace spoilt;
+
+constexpr uint32_t very_large = 0x7f61b1e6u; // 3e38
 
 // Shapes in which every row hides something: behind the diagonal, outside a window, a whole block.
 std::vector<shape> hiding_shapes() {
@@ -48,8 +42,6 @@ std::vector<shape> hiding_shapes() {
   };
 }
 
-bool sees(const fovea_attention& a, int32_t i, int32_t row) { return reference::sees(a, i, int64_t{a.first_key} + row); }
-
 // Does a row of this kv head see it?
 bool anybody_attends(const fovea_attention& a, int32_t kv_head, int32_t row) {
   const int32_t group = a.q_heads / reference::kv_heads(a);
@@ -59,54 +51,19 @@ bool anybody_attends(const fovea_attention& a, int32_t kv_head, int32_t row) {
   return false;
 }
 
-void fill_key(const problem& p, int32_t row, float value) {
-  for (int32_t g = 0; g < p.k.heads; ++g) data::fill_row(p.k, g, row, value), data::fill_row(p.v, g, row, value);
-}
-
 // Everything that is hidden from all rows: keys, values, and the mask where numbers hide a key already.
-void fill_hidden(problem& p, const fovea_attention& a, float value) {
+void fill_hidden(problem& p, const fovea_attention& a, uint32_t bits) {
   for (int32_t row = 0; row < a.keys; ++row)
     for (int32_t g = 0; g < p.k.heads; ++g)
-      if (!anybody_attends(a, g, row)) data::fill_row(p.k, g, row, value), data::fill_row(p.v, g, row, value);
+      if (!anybody_attends(a, g, row)) fill_row(p.k, g, row, bits), fill_row(p.v, g, row, bits);
 }
 // In place: a mask row of its own for every row of the call.
-void fill_hidden_bias(problem& p, const fovea_attention& a, float value) {
+void fill_hidden_bias(problem& p, const fovea_attention& a, uint32_t bits) {
   const bool own_rows = a.mask.is_bias != 0 && a.mask.head_stride != 0 && a.mask.query_stride != 0;
   for (int32_t h = 0; h < a.q_heads && own_rows; ++h)
     for (int32_t i = 0; i < a.queries; ++i)
       for (int32_t j = 0; j < a.keys; ++j)
-        if (!sees(a, i, j)) p.modifiers.bias[p.modifiers.place(h, i, j)] = value;
-}
-
-bool same_row(const problem& p, int32_t h, int32_t i, const std::vector<float>& all) {
-  const auto dim = static_cast<size_t>(p.out.dim), at = static_cast<size_t>(h * p.out.tokens + i) * dim;
-  return std::memcmp(p.out.row(h, i), &all[at], dim * sizeof(float)) == 0;
-}
-
-bool all_nan(const problem& p, int32_t h, int32_t i) {
-  for (int32_t c = 0; c < p.out.dim; ++c)
-    if (!std::isnan(p.out.at(h, i, c))) return false;
-  return true;
-}
-
-// The log-sum-exp, if there is one, stands behind the results.
-bool wrong_lse(const problem& p, int32_t h, int32_t i, const std::vector<float>& all, bool spoilt) {
-  const auto row = static_cast<size_t>(h * p.out.tokens + i), first = static_cast<size_t>(p.out.heads * p.out.tokens * p.out.dim);
-  if (p.modifiers.lse.size() == 0) return false;
-  const float lse = p.modifiers.lse[row];
-  return spoilt ? !std::isnan(lse) : std::memcmp(&lse, &all[first + row], sizeof lse) != 0;
-}
-
-// Rows for which `spoilt` is true are NaN, all others have their clean bits.
-template <class Spoilt>
-void check_rows(const problem& p, const std::vector<float>& clean, const Spoilt& spoilt) {
-  int wrong = 0;
-  for (int32_t h = 0; h < p.out.heads; ++h)
-    for (int32_t i = 0; i < p.out.tokens; ++i) {
-      wrong += spoilt(h, i) ? !all_nan(p, h, i) : !same_row(p, h, i, clean);
-      wrong += wrong_lse(p, h, i, clean, spoilt(h, i));
-    }
-  CHECK(wrong == 0);
+        if (!sees(a, i, j)) put_bits(p.modifiers.bias[p.modifiers.place(h, i, j)], bits);
 }
 
 // A few rows of K and V that matter: the first, around a panel, around a block, the last.
@@ -127,9 +84,10 @@ TEST_CASE("keys_that_nobody_sees_may_hold_anything") {
       problem p(s);
       const fovea_attention a = p.call(isa);
       const std::vector<float> clean = solve(p, a);
-      for (float value : {no_number, too_large, -too_large, 3e38f}) {
-        fill_hidden(p, a, value);
-        fill_hidden_bias(p, a, value);
+      for (uint32_t bits : {all_patterns[0], all_patterns[1], all_patterns[2], all_patterns[3], all_patterns[4], very_large}) {
+        CAPTURE(bits);
+        fill_hidden(p, a, bits);
+        fill_hidden_bias(p, a, bits);
         CHECK(data::same_bits(solve(p, a), clean));
         CHECK(data::same_bits(solve(p, a, fovea_scratch_least(&a)), clean));
       }
@@ -146,11 +104,14 @@ TEST_CASE("a_bad_key_reaches_only_the_rows_that_see_it") {
       const std::vector<float> clean = solve(good, a);
       for (int32_t row : telling_rows(a.keys)) {
         INFO("key ", row);
-        problem p(s);
-        fill_key(p, row, no_number);
-        for (size_t scratch : {fovea_scratch_least(&a), fovea_scratch_best(&a)}) {
-          solve(p, p.call(isa), scratch);
-          check_rows(p, clean, [&](int32_t h, int32_t i) { return reference::attends(a, h, i, row); });
+        for (uint32_t bits : nan_patterns) {
+          CAPTURE(bits);
+          problem p(s);
+          fill_key(p, row, bits);
+          for (size_t scratch : {fovea_scratch_least(&a), fovea_scratch_best(&a)}) {
+            solve(p, p.call(isa), scratch);
+            check_rows(p, clean, [&](int32_t h, int32_t i) { return reference::attends(a, h, i, row); });
+          }
         }
       }
     });
@@ -171,9 +132,10 @@ TEST_CASE("a_bad_value_behind_a_mask_reaches_only_the_rows_that_see_it") {
       problem good(s);
       const fovea_attention a = good.call(isa);
       const std::vector<float> clean = solve(good, a);
-      for (float value : {no_number, too_large, -too_large}) {
+      for (uint32_t bits : all_patterns) {
+        CAPTURE(bits);
         problem p(s);
-        for (int32_t row : {3, 17, 39}) data::fill_row(p.v, 0, row, value);
+        for (int32_t row : {3, 17, 39}) fill_row(p.v, 0, row, bits);
         const auto group = a.q_heads / reference::kv_heads(a);
         const std::vector<float> got = solve(p, p.call(isa));
         int wrong = 0;
@@ -188,82 +150,4 @@ TEST_CASE("a_bad_value_behind_a_mask_reaches_only_the_rows_that_see_it") {
       }
     });
   }
-}
-
-TEST_CASE("a_nan_in_a_bias_spoils_the_row_that_sees_it") {
-  const shape s = shape("grouped").heads(4, 2).dims(9, 20).lengths(14, 40).causal().mask(mask_kind::bias).alibi().lse();
-  isas::for_each([&](int32_t isa) {
-    problem good(s), p(s);
-    const std::vector<float> clean = solve(good, good.call(isa));
-    p.modifiers.bias[p.modifiers.place(2, 5, 11)] = no_number; // seen
-    p.modifiers.bias[p.modifiers.place(1, 5, 39)] = no_number; // behind the diagonal
-    solve(p, p.call(isa));
-    check_rows(p, clean, [](int32_t h, int32_t i) { return h == 2 && i == 5; });
-  });
-}
-
-TEST_CASE("a_seen_nan_passes_every_modifier") {
-  const shape table[] = {
-      shape("softcap").dims(5, 17).lengths(6, 300).softcap(2).lse(),
-      shape("ALiBi").dims(5, 17).lengths(6, 300).alibi().lse(),
-      shape("sinks").dims(5, 17).lengths(6, 300).sinks().lse(),
-      shape("a bool mask").dims(5, 17).lengths(6, 300).mask(mask_kind::shown).lse(),
-      shape("all").dims(5, 17).lengths(6, 300).softcap(2).alibi().sinks().mask(mask_kind::bias).lse(),
-  };
-  for (const shape& s : table) {
-    INFO(doctest::String(s.why));
-    isas::for_each([&](int32_t isa) {
-      problem good(s), p(s);
-      const std::vector<float> clean = solve(good, good.call(isa));
-      p.k.at(0, 270, 4) = no_number;
-      solve(p, p.call(isa));
-      check_rows(p, clean, [&](int32_t h, int32_t i) { return reference::attends(p.call(), h, i, 270); });
-    });
-  }
-}
-
-TEST_CASE("one_nan_in_q_or_k_spoils_whole_rows") {
-  const shape s = shape("grouped").heads(4, 2).dims(9, 20).lengths(14, 40).causal();
-  isas::for_each([&](int32_t isa) {
-    problem good(s);
-    const std::vector<float> clean = solve(good, good.call(isa));
-    for (int32_t c : {0, 8}) {
-      problem bad_q(s), bad_k(s);
-      bad_q.q.at(2, 5, c) = no_number;
-      solve(bad_q, bad_q.call(isa));
-      check_rows(bad_q, clean, [](int32_t h, int32_t i) { return h == 2 && i == 5; });
-      bad_k.k.at(1, 33, c) = no_number;
-      solve(bad_k, bad_k.call(isa));
-      check_rows(bad_k, clean, [&](int32_t h, int32_t i) { return h / 2 == 1 && sees(bad_k.call(), i, 33); });
-    }
-  });
-}
-
-TEST_CASE("a_nan_in_v_spoils_its_column") {
-  const shape s = shape("grouped").heads(4, 2).dims(9, 20).lengths(14, 40).causal();
-  isas::for_each([&](int32_t isa) {
-    problem good(s), p(s);
-    const std::vector<float> clean = solve(good, good.call(isa));
-    p.v.at(0, 33, 19) = no_number;
-    const std::vector<float> got = solve(p, p.call(isa));
-    int wrong = 0;
-    for (size_t n = 0; n < got.size(); ++n) {
-      const auto h = static_cast<int32_t>(n / (14 * 20)), i = static_cast<int32_t>(n / 20 % 14);
-      const bool spoilt = h / 2 == 0 && n % 20 == 19 && sees(p.call(), i, 33);
-      wrong += spoilt ? !std::isnan(got[n]) : std::memcmp(&got[n], &clean[n], sizeof(float)) != 0;
-    }
-    CHECK(wrong == 0);
-  });
-}
-
-TEST_CASE("a_seen_score_of_infinity_is_no_number") {
-  isas::for_each([&](int32_t isa) {
-    problem p(shape("a product overflows").dims(2).lengths(3, 300));
-    for (int32_t i = 0; i < 3; ++i) p.q.at(0, i, 0) = i == 1 ? 1e30f : 1.0f;
-    p.k.at(0, 270, 0) = 1e30f;
-    solve(p, p.call(isa));
-    CHECK(all_nan(p, 0, 1));
-    CHECK_FALSE(all_nan(p, 0, 0));
-    CHECK_FALSE(all_nan(p, 0, 2));
-  });
 }

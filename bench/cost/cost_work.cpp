@@ -1,20 +1,22 @@
 // fovea_cost: runs one small work once between two markers, for tools that count instructions. tools/check/cost builds and calls it.
-//   fovea_cost --list            the works and their multiply-adds
-//   fovea_cost "WORK" ISA        runs one
+//   fovea_cost --list            the works: name, multiply-adds, dtype, and whether boards run it or hosted targets
+//   fovea_cost WORK ISA          runs one and prints the bytes of stack that the call took; "_" in a name stands for a blank
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "fovea/fovea.h"
+#include "fovea/fixed.hpp"
+#include "stack.hpp"
 
 // One instruction each. Counting begins and ends in them; callgrind counts inside fovea_cost_region.
 extern "C" {
 __attribute__((noinline)) void fovea_cost_begin() { __asm__ volatile(""); }
 __attribute__((noinline)) void fovea_cost_end() { __asm__ volatile(""); }
-__attribute__((noinline)) int32_t fovea_cost_region(const fovea_attention* call, void* scratch, size_t size) {
+__attribute__((noinline)) int32_t fovea_cost_region(int32_t (*attend)(const void*, void*, size_t), const void* call, void* scratch,
+                                                    size_t size) {
   fovea_cost_begin();
-  const int32_t status = fovea_attend(call, scratch, size);
+  const int32_t status = attend(call, scratch, size);
   fovea_cost_end();
   return status;
 }
@@ -22,24 +24,37 @@ __attribute__((noinline)) int32_t fovea_cost_region(const fovea_attention* call,
 
 namespace {
 
+enum dtype { f32, int8 };
+enum runner { hosted, boards };
+
 struct work {
   const char* name;
-  int32_t q_heads, kv_heads, dim, queries, keys, flags, window_left, k_layout;
+  dtype type;
+  runner where;
+  int32_t q_heads, kv_heads, dim, queries, keys, flags, window_left, layout;
 };
 
 // clang-format off
 constexpr work works[] = {
-    {"prefill 8x64 16",               8, 8, 64,  16,  16, 0, 0, FOVEA_ROWS},
-    {"prefill 8x64 64",               8, 8, 64,  64,  64, 0, 0, FOVEA_ROWS},
-    {"prefill 8x64 128",              8, 8, 64, 128, 128, 0, 0, FOVEA_ROWS},
-    {"prefill 8x128 64",              8, 8, 128, 64,  64, 0, 0, FOVEA_ROWS},
-    {"causal 8x64 128",               8, 8, 64, 128, 128, FOVEA_CAUSAL, 0, FOVEA_ROWS},
-    {"window 2x64 512 of 64",         2, 2, 64, 512, 512, FOVEA_CAUSAL | FOVEA_WINDOW, 63, FOVEA_ROWS},
-    {"tiny 4x16 32",                  4, 4, 16,  32,  32, 0, 0, FOVEA_ROWS},
-    {"decode 8/8x64 512 rows",        8, 8, 64,   1, 512, 0, 0, FOVEA_ROWS},
-    {"decode 8/8x64 512 panels",      8, 8, 64,   1, 512, 0, 0, FOVEA_PANELS},
-    {"decode GQA 8/2x64 512 rows",    8, 2, 64,   1, 512, 0, 0, FOVEA_ROWS},
-    {"decode GQA 8/2x64 512 panels",  8, 2, 64,   1, 512, 0, 0, FOVEA_PANELS},
+    {"prefill 8x64 16",                    f32,  hosted, 8, 8, 64,  16,  16, 0, 0, FOVEA_ROWS},
+    {"prefill 8x64 64",                    f32,  hosted, 8, 8, 64,  64,  64, 0, 0, FOVEA_ROWS},
+    {"prefill 8x64 128",                   f32,  hosted, 8, 8, 64, 128, 128, 0, 0, FOVEA_ROWS},
+    {"prefill 8x128 64",                   f32,  hosted, 8, 8, 128, 64,  64, 0, 0, FOVEA_ROWS},
+    {"causal 8x64 128",                    f32,  hosted, 8, 8, 64, 128, 128, FOVEA_CAUSAL, 0, FOVEA_ROWS},
+    {"window 2x64 512 of 64",              f32,  hosted, 2, 2, 64, 512, 512, FOVEA_CAUSAL | FOVEA_WINDOW, 63, FOVEA_ROWS},
+    {"tiny 4x16 32",                       f32,  hosted, 4, 4, 16,  32,  32, 0, 0, FOVEA_ROWS},
+    {"decode 8/8x64 512 rows",             f32,  hosted, 8, 8, 64,   1, 512, 0, 0, FOVEA_ROWS},
+    {"decode 8/8x64 512 panels",           f32,  hosted, 8, 8, 64,   1, 512, 0, 0, FOVEA_PANELS},
+    {"decode GQA 8/2x64 512 rows",         f32,  hosted, 8, 2, 64,   1, 512, 0, 0, FOVEA_ROWS},
+    {"decode GQA 8/2x64 512 panels",       f32,  hosted, 8, 2, 64,   1, 512, 0, 0, FOVEA_PANELS},
+    {"prefill 1x64 64 panels",             f32,  boards, 1, 1, 64,  64,  64, 0, 0, FOVEA_PANELS},
+    {"decode 1/1x64 64 panels",            f32,  boards, 1, 1, 64,   1,  64, 0, 0, FOVEA_PANELS},
+    {"int8 prefill 8x64 128",              int8, hosted, 8, 8, 64, 128, 128, 0, 0, FOVEA_ROWS},
+    {"int8 decode 8/8x64 512 panels",      int8, hosted, 8, 8, 64,   1, 512, 0, 0, FOVEA_PANELS},
+    {"int8 decode GQA 8/2x64 512 panels",  int8, hosted, 8, 2, 64,   1, 512, 0, 0, FOVEA_PANELS},
+    {"int8 prefill 1x64 64 panels",        int8, boards, 1, 1, 64,  64,  64, 0, 0, FOVEA_PANELS},
+    {"int8 prefill 1x64 64 rows",          int8, boards, 1, 1, 64,  64,  64, 0, 0, FOVEA_ROWS},
+    {"int8 decode 1/1x64 64 panels",       int8, boards, 1, 1, 64,   1,  64, 0, 0, FOVEA_PANELS},
 };
 // clang-format on
 
@@ -50,65 +65,119 @@ bool sees(const work& w, int32_t query, int32_t key) {
 }
 
 // One for each element of a key that a query sees, and as many for its value.
-long long multiply_adds(const work& w) {
-  long long pairs = 0;
+long multiply_adds(const work& w) {
+  long pairs = 0;
   for (int32_t i = 0; i < w.queries; ++i)
     for (int32_t j = 0; j < w.keys; ++j) pairs += sees(w, i, j);
   return 2 * pairs * w.dim * w.q_heads;
 }
 
-std::vector<float> numbers(int32_t heads, int32_t tokens, int32_t dim, uint32_t seed) {
-  std::vector<float> all(static_cast<size_t>(heads) * static_cast<size_t>(tokens) * static_cast<size_t>(dim));
-  for (float& x : all) {
-    seed = seed * 1664525u + 1013904223u;
-    x = static_cast<float>(static_cast<int32_t>(seed >> 8) - (1 << 23)) * (1.0f / (1 << 22)); // -2 to 2
+size_t elements(int32_t heads, int32_t tokens, int32_t dim) {
+  return static_cast<size_t>(heads) * static_cast<size_t>(tokens) * static_cast<size_t>(dim);
+}
+
+// Even numbers as floats from -2 to 2, nearly normal ones as bytes. Random numbers are as good as panels as they are as rows.
+template <class T>
+std::vector<T> numbers(int32_t heads, int32_t tokens, int32_t dim, uint32_t seed) {
+  std::vector<T> all(elements(heads, tokens, dim));
+  const auto random = [&] { return seed = seed * 1664525u + 1013904223u, static_cast<int32_t>(seed >> 8) - (1 << 23); };
+  for (T& x : all) {
+    if constexpr (sizeof(T) == 1)
+      x = static_cast<T>((random() / 256 + random() / 256 + random() / 256 + random() / 256) / 1024);
+    else
+      x = static_cast<T>(random()) * (1.0f / (1 << 22));
   }
   return all;
 }
 
-int32_t run(const work& w, int32_t isa) {
-  const std::vector<float> q = numbers(w.q_heads, w.queries, w.dim, 1), k = numbers(w.kv_heads, w.keys, w.dim, 2),
-                           v = numbers(w.kv_heads, w.keys, w.dim, 3);
-  std::vector<float> out(q.size());
-  fovea_attention call = {};
-  call.q.data = q.data();
-  call.k.data = k.data(); // random numbers are as good as panels as they are as rows
-  call.k.layout = w.k_layout;
-  call.v.data = v.data();
-  call.out.data = out.data();
-  call.q_heads = w.q_heads, call.kv_heads = w.kv_heads, call.dim = w.dim;
-  call.queries = w.queries, call.keys = w.keys;
-  call.flags = w.flags, call.window_left = w.window_left;
-  call.isa = isa;
-  std::vector<unsigned char> scratch(fovea_scratch_best(&call) + 64);
+template <class Call>
+int32_t run_call(Call& call, size_t scratch_size, int32_t (*attend)(const void*, void*, size_t)) {
+  std::vector<unsigned char> scratch(scratch_size + 64);
   const size_t past_line = reinterpret_cast<uintptr_t>(scratch.data()) % 64;
-  return fovea_cost_region(&call, scratch.data() + (64 - past_line) % 64, scratch.size() - 64);
+  unsigned char* const line = scratch.data() + (64 - past_line) % 64;
+  paint_stack();
+  const int32_t status = fovea_cost_region(attend, &call, line, scratch_size);
+  std::printf("stack %d\n", static_cast<int>(stack_painted_over()));
+  return status;
 }
 
-int32_t isa_named(const char* name) {
-  for (int32_t isa = FOVEA_ISA_BEST + 1; isa < FOVEA_ISA_END; ++isa)
-    if (fovea_has_isa(isa) == 1 && std::strcmp(name, fovea_isa_name(isa)) == 0) return isa;
-  return FOVEA_ISA_BEST;
+// What both kinds of call have in common.
+template <class Call, class T>
+struct problem {
+  std::vector<T> q, k, v, out;
+  Call call = {};
+
+  explicit problem(const work& w)
+      : q(numbers<T>(w.q_heads, w.queries, w.dim, 1)),
+        k(numbers<T>(w.kv_heads, w.keys, w.dim, 2)),
+        v(numbers<T>(w.kv_heads, w.keys, w.dim, 3)),
+        out(q.size()) {
+    call.q.data = q.data(), call.k.data = k.data(), call.v.data = v.data(), call.out.data = out.data();
+    call.q_heads = w.q_heads, call.kv_heads = w.kv_heads, call.dim = w.dim;
+    call.queries = w.queries, call.keys = w.keys;
+    call.flags = w.flags, call.window_left = w.window_left;
+    call.k.layout = w.layout;
+  }
+};
+
+int32_t run_floats(const work& w, int32_t isa) {
+  problem<fovea_attention, float> p(w);
+  p.call.isa = isa;
+  return run_call(p.call, fovea_scratch_best(&p.call), [](const void* call, void* scratch, size_t size) {
+    return fovea_attend(static_cast<const fovea_attention*>(call), scratch, size);
+  });
+}
+
+int32_t run_integers(const work& w, int32_t isa) {
+  constexpr double unit = 4.5 / 127;
+  problem<fovea_fixed_attention, int8_t> p(w);
+  p.call.isa = isa;
+  p.call.v.layout = w.layout;
+  p.call.scale = fovea::make_fixed_scale({unit, unit, unit, unit / 3, 0}, w.dim, w.keys).scale;
+  return run_call(p.call, fovea_fixed_scratch_best(&p.call), [](const void* call, void* scratch, size_t size) {
+    return fovea_fixed_attend(static_cast<const fovea_fixed_attention*>(call), scratch, size);
+  });
+}
+
+template <class Has, class Name>
+int32_t isa_named(const char* name, int32_t end, Has has, Name name_of) {
+  for (int32_t isa = 1; isa < end; ++isa)
+    if (has(isa) && std::strcmp(name, name_of(isa)) == 0) return isa;
+  return 0;
+}
+
+int32_t run(const work& w, const char* isa_name, int32_t* isa) {
+  *isa = w.type == f32 ? isa_named(isa_name, FOVEA_ISA_END, fovea_has_isa, fovea_isa_name)
+                       : isa_named(isa_name, FOVEA_FIXED_ISA_END, fovea_fixed_has_isa, fovea_fixed_isa_name);
+  return *isa == 0 ? 0 : w.type == f32 ? run_floats(w, *isa) : run_integers(w, *isa);
+}
+
+void list() {
+  for (const work& w : works)
+    std::printf("%s\t%ld\t%s\t%s\n", w.name, multiply_adds(w), w.type == f32 ? "f32" : "int8", w.where == boards ? "boards" : "hosted");
+}
+
+bool same_name(const char* given, const char* name) {
+  for (; *name; ++given, ++name)
+    if (*given != *name && !(*given == '_' && *name == ' ')) return false;
+  return *given == 0;
 }
 
 int fail(const std::string& reason) {
-  std::fprintf(stderr, "fovea_cost: %s\n", reason.c_str());
+  std::printf("fovea_cost: %s\n", reason.c_str());
   return 2;
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
-    for (const work& w : works) std::printf("%s\t%lld\n", w.name, multiply_adds(w));
-    return 0;
-  }
+  if (argc == 2 && std::strcmp(argv[1], "--list") == 0) return list(), 0;
   if (argc != 3) return fail("give the name of a work and an ISA, or --list");
-  const int32_t isa = isa_named(argv[2]);
-  if (isa == FOVEA_ISA_BEST) return fail(std::string("this machine does not run ISA ") + argv[2]);
   for (const work& w : works) {
-    if (std::strcmp(argv[1], w.name) != 0) continue;
-    const int32_t status = run(w, isa);
+    if (!same_name(argv[1], w.name)) continue;
+    int32_t isa = 0;
+    const int32_t status = run(w, argv[2], &isa);
+    if (isa == 0) return fail(std::string("this machine does not run ISA ") + argv[2]);
     return status == FOVEA_OK ? 0 : fail(std::string(fovea_argument_text(status)) + ": " + fovea_reason_text(status));
   }
   return fail(std::string("there is no work \"") + argv[1] + "\": --list names them");

@@ -21,15 +21,15 @@ def obstacle():
 
 
 def hot_loops(object_file):
-    """name -> lines of assembly: of each hot function the innermost loop that is most densely fma, ragged ends left aside."""
+    """name -> lines of assembly: of the functions of one name the innermost loop that is most densely fma, ragged ends left aside."""
     found = {}
     for symbol, code in _functions(object_file):
         for pattern, name in HOT:
             match = pattern.search(symbol)
             if match:
-                candidates = [loop for loop in _innermost_loops(code) if fma_count(loop) > 4]
-                found[name.format(*match.groups())] = min(candidates, key=lambda loop: len(loop) / fma_count(loop), default=[])
-    return {name: loop for name, loop in found.items() if loop}
+                loops = [loop for loop in _innermost_loops(code) if fma_count(loop) > 4]
+                found.setdefault(name.format(*match.groups()), []).extend(loops)
+    return {name: min(loops, key=lambda loop: len(loop) / fma_count(loop)) for name, loops in found.items() if loops}
 
 
 def fma_count(loop):

@@ -6,11 +6,11 @@ from targets import run
 
 
 def objects(target, folder):
-    """name -> path of the objects of one ISA each, taken out of the library."""
+    """name -> path of the objects of one ISA each, taken out of the library. (Other objects may share a name, and do not matter.)"""
     folder = Path(folder) / target.preset
     folder.mkdir(exist_ok=True)
     run(["ar", "x", target.library.resolve()], cwd=folder)
-    return {path.name.removesuffix(".cpp.o"): path for path in sorted(folder.glob("*.cpp.o")) if _holds_a_kernel(path)}
+    return {path.name.split(".")[0]: path for path in sorted(folder.glob("*.cpp.o*")) if _holds_a_kernel(path)}
 
 
 def _holds_a_kernel(object_file):
@@ -21,6 +21,12 @@ def _holds_a_kernel(object_file):
 def text_bytes(object_file):
     """Sum of the sections of code."""
     sections = re.findall(r"\] (\.text\S*)\s+PROGBITS\s+\S+ \S+ (\S+)", run(["readelf", "-SW", object_file]))
+    return sum(int(size, 16) for _, size in sections)
+
+
+def linked_bytes(target, dtype):
+    """Code and constants that one call of attention brings into the image of a board."""
+    sections = re.findall(r"\] (\.text|\.rodata)\S*\s+PROGBITS\s+\S+ \S+ (\S+)", run(["readelf", "-SW", target.folder / f"fovea_linked_{dtype}"]))
     return sum(int(size, 16) for _, size in sections)
 
 

@@ -8,17 +8,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-CROSS = "aarch64-linux-gnu-g++"
 
 
 @dataclass
 class Target:
     name: str            # in costs.tsv
     preset: str          # of CMakePresets.json; builds in build/<preset>
-    isa: str             # the ISA whose kernels are counted, and the name of its object
-    counter: str         # "qemu", "callgrind" or "" where no tool counts this ISA
-    triple: str
+    isa: str             # the float ISA whose kernels are counted, and the name of its object; "" = no floats
+    emulator: list       # runs fovea_cost; empty = this machine does
+    counter: str = ""    # "qemu", "callgrind" or "" where no tool counts this ISA
+    integer_isas: list = field(default_factory=list)
+    triple: str = ""
     cores: dict = field(default_factory=dict)  # of llvm-mca: fma per cycle at best, 0 where its model gives an order only
+    bare: bool = False   # a board: small works, and the size of what a call links
 
     @property
     def folder(self):
@@ -34,15 +36,24 @@ class Target:
 
     @property
     def compiler(self):
-        cache = (self.folder / "CMakeCache.txt").read_text()
-        chosen = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.M)
-        return chosen.group(1) if chosen else CROSS  # a toolchain file names its own
+        chosen = next(self.folder.glob("CMakeFiles/*/CMakeCXXCompiler.cmake")).read_text()
+        return re.search(r'^set\(CMAKE_CXX_COMPILER "(.*)"\)$', chosen, re.M).group(1)
+
+
+def _board(name, machine, isa, floats=""):
+    emulator = ["qemu-system-arm", "-M", machine, "-display", "none", "-monitor", "none", "-serial", "none", "-no-reboot"]
+    return Target(name, name, floats, emulator, "qemu", [isa], bare=True)
 
 
 TARGETS = [
-    Target("aarch64", "a76", "neon64", "qemu", "aarch64", {"neoverse-n1": 2, "cortex-a55": 0, "cortex-a53": 0}),
-    Target("avx2", "host", "avx2", "callgrind", "x86_64", {"haswell": 2, "znver3": 2, "znver4": 2}),
-    Target("avx512", "host", "avx512", "", "x86_64", {"znver4": 1}),
+    Target("aarch64", "a76", "neon64", ["qemu-aarch64", "-cpu", "max"], "qemu", ["neon", "dotprod", "i8mm"], "aarch64",
+           {"neoverse-n1": 2, "cortex-a55": 0, "cortex-a53": 0}),
+    Target("avx2", "host", "avx2", [], "callgrind", ["avx2"], "x86_64", {"haswell": 2, "znver3": 2, "znver4": 2}),
+    Target("avx512", "host", "avx512", [], "", [], "x86_64", {"znver4": 1}),
+    _board("m0", "mps2-an385", "thumb"),
+    _board("m3", "mps2-an385", "scalar"),
+    _board("m4", "mps2-an386", "dsp", floats="scalar"),
+    _board("m55", "mps3-an547", "helium"),
 ]
 
 
@@ -50,9 +61,18 @@ def obstacle(target):
     """Empty, or why the target cannot be built here."""
     if not shutil.which("cmake"):
         return "cmake is not installed"
-    if target.preset != "host":
-        return "" if shutil.which(CROSS) else f"{CROSS} is not installed"
-    return "" if os.uname().machine == "x86_64" else "this is no x86-64 machine"
+    if target.preset == "host":
+        return "" if os.uname().machine == "x86_64" else "this is no x86-64 machine"
+    compiler = "arm-none-eabi-g++" if target.bare else "aarch64-linux-gnu-g++"
+    return "" if shutil.which(compiler) else f"{compiler} is not installed"
+
+
+def call(target, words, options=()):
+    """The command that runs fovea_cost with these words, under the target's emulator with more options."""
+    if not target.bare:
+        return [*target.emulator, *options, target.program, *words]
+    heard = "enable=on,target=native,arg=fovea_cost" + "".join(",arg=" + word.replace(" ", "_") for word in words)
+    return [*target.emulator, *options, "-semihosting-config", heard, "-kernel", target.program]
 
 
 def run(command, **options):
@@ -65,15 +85,15 @@ def run(command, **options):
 
 
 def build(target):
-    """The library, and the program that runs one work of it."""
-    fresh = not (target.folder / "CMakeCache.txt").exists()
-    given = os.environ.get("FOVEA_DEPS_DIR")
-    run(["cmake", "--preset", target.preset, "-B", target.folder]
-        + (["-G", "Ninja"] if fresh and shutil.which("ninja") else [])
-        + ([f"-DFOVEA_DEPS_DIR={given}"] if given else []), cwd=ROOT)
-    run(["cmake", "--build", target.folder, "-j", os.cpu_count() or 1, "--target", "fovea"], cwd=ROOT)
-    run([target.compiler, "-std=c++17", "-O2", "-static", "-I", ROOT / "include", HERE / "cost_work.cpp", target.library,
-         "-o", target.program])
+    """The library, the program that runs one work of it, and for boards what a call links."""
+    if not (target.folder / "CMakeCache.txt").exists():
+        given = os.environ.get("FOVEA_DEPS_DIR")
+        run(["cmake", "--preset", target.preset, "-B", target.folder]
+            + (["-G", "Ninja"] if shutil.which("ninja") else [])
+            + ([f"-DFOVEA_DEPS_DIR={given}"] if given else []), cwd=ROOT)
+    goals = ["fovea_cost"] + (["fovea_linked_f32", "fovea_linked_int8"] if target.bare else [])
+    for goal in goals:
+        run(["cmake", "--build", target.folder, "-j", os.cpu_count() or 1, "--target", goal], cwd=ROOT)
 
 
 def compiler_name(target):

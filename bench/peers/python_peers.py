@@ -9,7 +9,6 @@ precision. Limits are those of fovea_bench, sampled in the same rounds: the FMA 
 Works of more than 5 ms are timed head by head, in turn.
 """
 import argparse
-import ctypes
 import math
 import os
 import statistics
@@ -24,7 +23,8 @@ try:
 except ImportError:
     sys.exit("python_peers: numpy is not installed: pip install numpy")
 
-CAUSAL = 1
+sys.dont_write_bytecode = True
+from frameworks import Fovea, OnnxRuntime, PyTorch  # noqa: E402
 
 # name, query heads, KV heads, dim, queries, keys, causal
 WORKS = [(f"prefill 8x64 {n}", 8, 8, 64, n, n, False) for n in (16, 64, 128, 512, 2048)]
@@ -34,130 +34,6 @@ WORKS += [("tiny 4x16 32", 4, 4, 16, 32, 32, False), ("keyword spotting 2x32 98"
           ("ViT-tiny 3x64 197", 3, 3, 64, 197, 197, False)]
 WORKS += [(f"decode 8/8x64 {n}", 8, 8, 64, 1, n, False) for n in (128, 512, 2048, 8192)]
 WORKS += [(f"decode GQA 8/2x64 {n}", 8, 2, 64, 1, n, False) for n in (128, 2048, 8192)]
-
-
-class Tensor(ctypes.Structure):
-    """fovea_in; its first and its last fields are all that is used here."""
-    _fields_ = [("data", ctypes.c_void_p), ("scales", ctypes.c_void_p), ("strides", ctypes.c_ssize_t * 4), ("kinds", ctypes.c_int32 * 4)]
-
-
-class Result(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("strides", ctypes.c_ssize_t * 2), ("scale", ctypes.c_float), ("kinds", ctypes.c_int32 * 3)]
-
-
-class Call(ctypes.Structure):
-    """fovea_attention as far as it is used, then room for the rest of it, all zero."""
-    _fields_ = [("q", Tensor), ("k", Tensor), ("v", Tensor), ("out", Result)]
-    _fields_ += [(name, ctypes.c_int32) for name in "q_heads kv_heads dim v_dim queries keys first_key flags".split()]
-    _fields_ += [("rest", ctypes.c_char * 512)]
-
-
-class Fovea:
-    name = "fovea"
-
-    def __init__(self, path):
-        try:
-            self.library = ctypes.CDLL(path)
-        except OSError as broken:
-            sys.exit(f"python_peers: {path} does not load ({broken}): build the target fovea_peers again")
-        self.library.fovea_scratch_best.restype = ctypes.c_size_t
-        self.library.fovea_peers_peak.restype = self.library.fovea_peers_read.restype = ctypes.c_double
-        self.library.fovea_peers_read.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32]
-        self.library.fovea_isa_name.restype = ctypes.c_char_p
-        self.library.fovea_attend.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-        self.version = f"{self.library.fovea_version()}, {self.library.fovea_isa_name(self.library.fovea_isa()).decode()}"
-
-    def prepare(self, q, k, v, causal):
-        out = np.full_like(q, np.nan)
-        call = Call()
-        for tensor, array in ((call.q, q), (call.k, k), (call.v, v), (call.out, out)):
-            tensor.data = array.ctypes.data
-        call.q_heads, call.queries, call.dim = q.shape
-        call.kv_heads, call.keys = k.shape[:2]
-        call.flags = CAUSAL if causal else 0
-        size = self.library.fovea_scratch_best(ctypes.byref(call))
-        scratch = np.empty(size + 64, np.uint8)
-        at = scratch.ctypes.data + -scratch.ctypes.data % 64
-        status = self.library.fovea_attend(ctypes.byref(call), at, size)
-        if status:
-            sys.exit(f"python_peers: fovea refuses the call with status {status}; is the library as old as the header?")
-        attend, address = self.library.fovea_attend, ctypes.addressof(call)
-        kept = (call, scratch, out)
-        return lambda: attend(address, at, size) and kept, lambda: out
-
-
-class PyTorch:
-    name = "PyTorch"
-
-    def __init__(self):
-        import torch
-        torch.set_num_threads(1)
-        self.torch, self.version = torch, torch.__version__
-
-    def prepare(self, q, k, v, causal):
-        torch = self.torch
-        attention = torch.nn.functional.scaled_dot_product_attention
-        q, k, v = (torch.from_numpy(array)[None] for array in (q, k, v))
-        result = [None]
-
-        def run():
-            with torch.inference_mode():
-                result[0] = attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
-
-        run()
-        return run, lambda: result[0][0].numpy()
-
-
-class OnnxRuntime:
-    """Its own fused operator where it fits, and the standard one; the faster counts."""
-
-    def __init__(self, standard):
-        import onnx
-        import onnxruntime
-        self.onnx, self.runtime, self.standard = onnx, onnxruntime, standard
-        self.name, self.version = "ORT standard" if standard else "ORT fused", onnxruntime.__version__
-
-    def session(self, nodes, opsets, shapes, out_shape):
-        from onnx import TensorProto, helper
-        inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
-        graph = helper.make_graph(nodes, "attention", inputs, [helper.make_tensor_value_info("out", TensorProto.FLOAT, out_shape)])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*opset) for opset in opsets], ir_version=10)
-        options = self.runtime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 4
-        return self.runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-
-    def prepare(self, q, k, v, causal):
-        from onnx import helper
-        heads, queries, dim = q.shape
-        if self.standard:
-            node = helper.make_node("Attention", ["q", "k", "v"], ["out"], is_causal=int(causal))
-            feed = {"q": q[None], "k": k[None], "v": v[None]}
-            out_shape, opsets = [1, heads, queries, dim], [("", 23)]
-        else:
-            if len(k) != heads:
-                return None  # the fused operator for fewer KV heads copies its cache in every call
-            node = helper.make_node("MultiHeadAttention", ["q", "k", "v"], ["out"], domain="com.microsoft", num_heads=heads,
-                                    unidirectional=int(causal))
-            feed = {name: np.ascontiguousarray(array.transpose(1, 0, 2)).reshape(1, array.shape[1], -1)
-                    for name, array in (("q", q), ("k", k), ("v", v))}
-            out_shape, opsets = [1, queries, heads * dim], [("", 17), ("com.microsoft", 1)]
-        session = self.session([node], opsets, {name: array.shape for name, array in feed.items()}, out_shape)
-        binding = session.io_binding()
-        for name, array in feed.items():
-            binding.bind_cpu_input(name, array)
-        out = np.empty(out_shape, np.float32)
-        binding.bind_output("out", "cpu", 0, np.float32, out_shape, out.ctypes.data)
-
-        def result():
-            return out[0] if self.standard else out.reshape(queries, heads, dim).transpose(1, 0, 2)
-
-        def run():
-            session.run_with_iobinding(binding)
-            return feed, out  # whoever keeps the function keeps the memory it works on
-
-        run()
-        return run, result
 
 
 def reference(q, k, v, causal):
@@ -253,9 +129,12 @@ def quiet(samples):
     return sorted(samples)[len(samples) // 10]
 
 
-def against_fastest(seconds, statistic):
-    ours = statistic(seconds["fovea"])
-    return min(statistic(samples) for peer, samples in seconds.items() if peer != "fovea") / ours
+def against_fastest(seconds):
+    """Name of the fastest of the others, and how many times as fast fovea is."""
+    medians = {peer: statistics.median(samples) for peer, samples in seconds.items()}
+    ours = medians.pop("fovea")
+    fastest = min(medians, key=medians.get)
+    return f"{fastest:12} {medians[fastest] / ours:6.2f}"
 
 
 def print_row(work, seconds, names, limit):
@@ -267,7 +146,7 @@ def print_row(work, seconds, names, limit):
             continue
         median = statistics.median(seconds[peer])
         cells.append(f"{median * 1e6:9.1f} {100 * ideal / median:6.1f} ({100 * ideal / quiet(seconds[peer]):6.1f})")
-    best = f"{against_fastest(seconds, statistics.median):6.2f} ({against_fastest(seconds, quiet):4.2f})" if len(seconds) > 1 else ""
+    best = against_fastest(seconds) if len(seconds) > 1 else ""
     print(f"{work[0]:26}" + "".join(f"  {cell}" for cell in cells) + f"  {best}", flush=True)
 
 
@@ -291,9 +170,9 @@ def main():
     peers = installed(os.path.abspath(given.library))
     empty = sample(peers[0].library.fovea_version, 2000)
     names = [peer.name for peer in peers]
-    print("one thread: median us, share of the limit in % (with the 10th percentile of the time); x: fovea against the fastest peer")
+    print("one thread: median us, share of the limit in % (with the 10th percentile of the time); x: times as fast as the fastest other")
     print(", ".join(f"{peer.name} {peer.version}" for peer in peers) + f"; an empty call takes {empty * 1e6:.1f} us")
-    print(f"{'work':26}" + "".join(f"  {name:>26}" for name in names) + f"  {'x':>6}")
+    print(f"{'work':26}" + "".join(f"  {name:>26}" for name in names) + f"  {'fastest':12} {'x':>6}")
     for work in WORKS:
         if given.filter.lower() in work[0].lower():
             run_work(work, peers, names, max(2, given.rounds))

@@ -77,7 +77,8 @@ typedef struct fovea_fixed_attention {
   const int32_t *sinks;                 /* [q_heads] octaves in Q16 of a logit without a key; null = none */
   fovea_part part;
   int32_t isa; /* FOVEA_FIXED_BEST, or exactly that one */
-  int32_t reserved[4];
+  int32_t softcap; /* 0. Not offered in integers: any other number is FOVEA_UNSUPPORTED */
+  int32_t reserved[3];
 } fovea_fixed_attention;
 
 FOVEA_API int32_t fovea_fixed_attend(const fovea_fixed_attention *a, void *scratch, size_t scratch_size);

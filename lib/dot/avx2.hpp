@@ -48,7 +48,7 @@ struct avx2_registers {
   }
 };
 
-// What both orders of panels share: 16 bits of a broadcast to all lanes, 16 bytes of a panel widened.
+// What both orders of panels share: 16 bits of a row to all lanes, sixteen elements of a panel at a time.
 struct avx2_dot : avx2_registers {
   using element = int16_t;
   using acc = reg;
@@ -57,10 +57,6 @@ struct avx2_dot : avx2_registers {
   static constexpr int rows = 1, regs = 2, piece_step = 16, planes = 1, block_step = 64, key_offset = 0;
 
   static FOVEA_INLINE chunk take(const int16_t* a) { return a; }
-  static FOVEA_INLINE void load_column(const void* b, piece (&y)[2]) {
-    y[0] = _mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(b)));
-    y[1] = _mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(b) + 1));
-  }
   static FOVEA_INLINE void multiply_add(acc& sum, piece y, reg x) {
     reg product; // left to itself, gcc moves sums from register to register and spills
     asm("vpmaddwd %[y], %[x], %[product]\n\tvpaddd %[product], %[sum], %[sum]"
@@ -69,24 +65,28 @@ struct avx2_dot : avx2_registers {
   }
 };
 
-enum class two_deep : int8_t {}; // an element of panels [sixteen lanes][2]
+enum class two_deep : int16_t {}; // an element of panels [sixteen lanes][2]
 
-// A group of four deep becomes two groups of two.
-static inline void split_groups(int8_t* room, ptrdiff_t count) {
+// A group of bytes four deep becomes two groups of 16 bits two deep. The bytes stand in the second half of the room: front to back, the
+// writer never passes the reader.
+static inline void widen_and_split(int8_t* room, ptrdiff_t count) {
   const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
   const auto split = [&](const int8_t* at) FOVEA_LAMBDA_INLINE { // of eight lanes
     return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(avx2_registers::load(at), order), 0xd8);
   };
-  for (ptrdiff_t i = 0; i < count; i += 64) {
-    const __m256i a = split(room + i), b = split(room + i + 32);
-    avx2_registers::store(room + i, _mm256_permute2x128_si256(a, b, 0x20));
-    avx2_registers::store(room + i + 32, _mm256_permute2x128_si256(a, b, 0x31));
+  for (const int8_t *from = room + count, *const end = from + count; from != end; from += 64, room += 128) {
+    const __m256i a = split(from), b = split(from + 32);
+    avx2_registers::store(room, _mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)));
+    avx2_registers::store(room + 32, _mm256_cvtepi8_epi16(_mm256_castsi256_si128(b)));
+    avx2_registers::store(room + 64, _mm256_cvtepi8_epi16(_mm256_extracti128_si256(a, 1)));
+    avx2_registers::store(room + 96, _mm256_cvtepi8_epi16(_mm256_extracti128_si256(b, 1)));
   }
 }
 
 // Panels two deep: each lane has its sum.
 struct avx2_pairs : avx2_dot {
   static constexpr int group = 2, deep = 2, slices = 1;
+  static FOVEA_INLINE void load_column(const two_deep* b, piece (&y)[2]) { y[0] = load(b), y[1] = load(b + 16); }
   template <int Step>
   static FOVEA_INLINE void add(acc& sum, piece y, chunk x) {
     int32_t pair;
@@ -103,6 +103,10 @@ struct avx2_pairs : avx2_dot {
 // Panels four deep, in halves of eight lanes: a register holds four lanes, two halves of each.
 struct avx2_quads : avx2_dot {
   static constexpr int group = 4, deep = 4, slices = 2;
+  static FOVEA_INLINE void load_column(const int8_t* b, piece (&y)[2]) {
+    y[0] = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b)));
+    y[1] = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b) + 1));
+  }
   template <int Step>
   static FOVEA_INLINE void add(acc& sum, piece y, chunk x) {
     int64_t quad;

@@ -23,8 +23,10 @@ struct alignas(32) avx2_constants {
   }
 };
 
+constexpr avx2_constants avx2_numbers{}; // of this file alone: another ISA has numbers of its own
+
 struct avx2_weigher : avx2_registers {
-  avx2_weigher() : constants(&numbers) { asm("" : "+r"(constants)); }
+  FOVEA_INLINE avx2_weigher() : constants(&avx2_numbers) { asm("" : "+r"(constants)); }
 
   // Below the reference, in halves. Octaves are the high half of (s << up) * multiplier; these come mixed.
   template <bool Octaves>
@@ -90,7 +92,6 @@ struct avx2_weigher : avx2_registers {
   }
 
  private:
-  static constexpr avx2_constants numbers{};
   const avx2_constants* constants;
 };
 

@@ -20,10 +20,7 @@ struct neon_registers {
   static FOVEA_INLINE reg shift_left(reg x, reg by) { return vshlq_s32(x, by); }
   static FOVEA_INLINE reg shift_right(reg x, reg by) { return vshlq_s32(x, vnegq_s32(by)); }
   static FOVEA_INLINE reg shift_round(reg x, int shift) { return vrshlq_s32(x, spread(-shift)); }
-  static FOVEA_INLINE reg high_product(reg a, reg b) {
-    const int64x2_t low = vmull_s32(vget_low_s32(a), vget_low_s32(b)), high = vmull_high_s32(a, b);
-    return vuzp2q_s32(vreinterpretq_s32_s64(low), vreinterpretq_s32_s64(high));
-  }
+  static FOVEA_INLINE reg high_product(reg a, reg b) { return vshrq_n_s32(vqdmulhq_s32(a, b), 1); } // b >= 0: twice the product fits
   static FOVEA_INLINE int32_t greatest(reg x) { return vmaxvq_s32(x); }
   static FOVEA_INLINE uint32_t total(reg x) { return static_cast<uint32_t>(vaddvq_s32(x)); }
   static FOVEA_INLINE void store_narrow(int16_t* p, const reg (&x)[4]) {

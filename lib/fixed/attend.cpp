@@ -68,13 +68,8 @@ int32_t fovea_fixed_attend(const fovea_fixed_attention* call, void* scratch, siz
   using namespace fovea;
   fixed_plan p;
   if (const int32_t s = make_fixed_plan(call, p)) return s;
-  if (!scratch) return refuse(FOVEA_NULL, FOVEA_ARG_SCRATCH);
-  byte_range bytes;
-  if (!range_of(scratch, scratch_size, bytes)) return refuse(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
-  if (meet(bytes, p.bytes_q) || meet(bytes, p.bytes_k) || meet(bytes, p.bytes_v) || meet(bytes, p.bytes_out))
-    return refuse(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
   fixed_workspace w;
-  if (!make_workspace(p, scratch, scratch_size, w)) return refuse(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
+  if (const int32_t s = take_scratch(p, scratch, scratch_size, w)) return s;
   attend_units(p, w);
   return FOVEA_OK;
 }
@@ -85,11 +80,8 @@ int32_t fovea_fixed_check(const fovea_fixed_attention* call) {
 }
 
 size_t fovea_fixed_scratch(const fovea_fixed_attention* call) {
-  fovea::fixed_plan p;
-  return fovea::make_fixed_plan(call, p) ? 0 : fovea::least_scratch(p);
+  return fovea::scratch_of(call, fovea::make_fixed_plan, fovea::least_scratch);
 }
-
 size_t fovea_fixed_scratch_best(const fovea_fixed_attention* call) {
-  fovea::fixed_plan p;
-  return fovea::make_fixed_plan(call, p) ? 0 : fovea::best_scratch(p);
+  return fovea::scratch_of(call, fovea::make_fixed_plan, fovea::best_scratch);
 }

@@ -1,6 +1,5 @@
 // Rows of int8 into panels, as a cache does at append and as calls do in scratch.
 #include <cstring>
-#include <type_traits>
 
 #include "fixed/kernel.hpp"
 #include "fixed/panels.hpp"
@@ -22,40 +21,100 @@ void put_value(int8_t* panels, int32_t key, const int8_t* row, int32_t dim) {
   for (int c = 0; c < dim; ++c) panels[value_at(key, c, width)] = row[c];
 }
 
-// Sixteen elements of four keys: [element][key]. A count that is constant becomes interleaving stores.
-template <class Count>
-void interleave(int8_t* __restrict to, const int8_t* __restrict rows, ptrdiff_t stride, Count count) {
-  const int8_t *a = rows, *b = rows + stride, *c = rows + 2 * stride, *d = rows + 3 * stride;
-  for (int i = 0; i < count; ++i) {
-    to[4 * i] = a[i];
-    to[4 * i + 1] = b[i];
-    to[4 * i + 2] = c[i];
-    to[4 * i + 3] = d[i];
-  }
+#if defined(__SSE2__) || defined(__ARM_NEON)
+constexpr bool has_vectors = true;
+#else
+constexpr bool has_vectors = false;
+#endif
+
+// Vectors of 16 bytes without the words of an ISA. Zipped: the elements of a and b in turn, of their first or of their second halves.
+using bytes = int8_t __attribute__((vector_size(16)));
+using pairs = int16_t __attribute__((vector_size(16)));
+using quads = int32_t __attribute__((vector_size(16)));
+using eights = int64_t __attribute__((vector_size(16)));
+
+bytes load(const int8_t* p) {
+  bytes x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
+}
+void store(int8_t* p, bytes x) { std::memcpy(p, &x, sizeof x); }
+
+struct two_bytes {
+  bytes first, second;
+};
+two_bytes zip_bytes(bytes a, bytes b) {
+  return {__builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+          __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
+}
+two_bytes zip_pairs(bytes a, bytes b) {
+  const pairs x = reinterpret_cast<pairs>(a), y = reinterpret_cast<pairs>(b);
+  return {reinterpret_cast<bytes>(__builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11)),
+          reinterpret_cast<bytes>(__builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15))};
+}
+two_bytes zip_quads(bytes a, bytes b) {
+  const quads x = reinterpret_cast<quads>(a), y = reinterpret_cast<quads>(b);
+  return {reinterpret_cast<bytes>(__builtin_shufflevector(x, y, 0, 4, 1, 5)),
+          reinterpret_cast<bytes>(__builtin_shufflevector(x, y, 2, 6, 3, 7))};
+}
+two_bytes zip_eights(bytes a, bytes b) {
+  const eights x = reinterpret_cast<eights>(a), y = reinterpret_cast<eights>(b);
+  return {reinterpret_cast<bytes>(__builtin_shufflevector(x, y, 0, 2)), reinterpret_cast<bytes>(__builtin_shufflevector(x, y, 1, 3))};
 }
 
-void put_four_values(int8_t* panels, int32_t key, const int8_t* rows, ptrdiff_t stride, int32_t dim) {
-  const int width = up_to(dim, 16);
-  int c = 0;
-  for (; c + 16 <= dim; c += 16) interleave(panels + value_at(key, c, width), rows + c, stride, std::integral_constant<int, 16>());
-  if (c < dim) interleave(panels + value_at(key, c, width), rows + c, stride, dim - c);
+// Sixteen elements of four keys become [element / 4][key][4], chunks 64 bytes apart.
+void put_keys(int8_t* to, const int8_t* rows, ptrdiff_t stride) {
+  const two_bytes ab = zip_quads(load(rows), load(rows + stride)), cd = zip_quads(load(rows + 2 * stride), load(rows + 3 * stride));
+  const two_bytes low = zip_eights(ab.first, cd.first), high = zip_eights(ab.second, cd.second);
+  store(to, low.first), store(to + 64, low.second), store(to + 128, high.first), store(to + 192, high.second);
+}
+
+// Sixteen elements of four keys become [element][key].
+void put_values(int8_t* to, const int8_t* rows, ptrdiff_t stride) {
+  const two_bytes ab = zip_bytes(load(rows), load(rows + stride)), cd = zip_bytes(load(rows + 2 * stride), load(rows + 3 * stride));
+  const two_bytes low = zip_pairs(ab.first, cd.first), high = zip_pairs(ab.second, cd.second);
+  store(to, low.first), store(to + 16, low.second), store(to + 32, high.first), store(to + 48, high.second);
+}
+
+// The same for any number of elements, one by one.
+void put_each_value(int8_t* __restrict to, const int8_t* __restrict rows, ptrdiff_t stride, int count) {
+  const int8_t *a = rows, *b = rows + stride, *c = rows + 2 * stride, *d = rows + 3 * stride;
+  for (int i = 0; i < count; ++i, to += 4) to[0] = a[i], to[1] = b[i], to[2] = c[i], to[3] = d[i];
+}
+
+// Calls four(key) for four keys that stand in one group of a panel, one(key) for others.
+template <class Four, class One>
+void by_fours(int32_t at, int32_t count, bool fours, Four four, One one) {
+  for (int32_t j = 0; j < count;) {
+    const bool whole = fours && (at + j) % 4 == 0 && count - j >= 4;
+    whole ? four(j) : one(j);
+    j += whole ? 4 : 1;
+  }
 }
 
 } // namespace
 
 void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim) {
-  for (int32_t j = 0; j < count; ++j, rows += stride) put_key(panels, at + j, rows, dim);
+  const auto four = [&](int32_t j) {
+    int8_t* to = panels + key_at(at + j, 0, dim);
+    for (int c = 0; c < dim; c += 16) put_keys(to + 16 * c, rows + j * stride + c, stride);
+  };
+  const auto one = [&](int32_t j) { put_key(panels, at + j, rows + j * stride, dim); };
+  by_fours(at, count, has_vectors && dim % 16 == 0, four, one);
 }
 
 void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim) {
-  for (int32_t j = 0; j < count;) {
-    const bool four = fixed_panel_order == 1 && (at + j) % 4 == 0 && count - j >= 4;
-    if (four)
-      put_four_values(panels, at + j, rows + j * stride, stride, dim);
-    else
-      put_value(panels, at + j, rows + j * stride, dim);
-    j += four ? 4 : 1;
-  }
+  const int width = up_to(dim, 16);
+  const auto four = [&](int32_t j) {
+    for (int c = 0; c < dim; c += 16) {
+      int8_t* const to = panels + value_at(at + j, c, width);
+      if (has_vectors && c + 16 <= dim)
+        put_values(to, rows + j * stride + c, stride);
+      else
+        put_each_value(to, rows + j * stride + c, stride, c + 16 <= dim ? 16 : dim - c);
+    }
+  };
+  by_fours(at, count, fixed_panel_order == 1, four, [&](int32_t j) { put_value(panels, at + j, rows + j * stride, dim); });
 }
 
 fixed_panels::fixed_panels(const fixed_plan& p, int8_t* room, bool whole)
@@ -110,12 +169,12 @@ const int8_t* fixed_panels::values(int64_t block) {
 namespace {
 
 int32_t check_rows(const void* out, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim) {
-  if (dim < 1 || dim > fixed_greatest_dim) return refuse(FOVEA_SIZE, FOVEA_ARG_DIM);
-  if (count < 0 || count > fixed_greatest_count) return refuse(FOVEA_SIZE, FOVEA_ARG_KEYS);
-  if (at < 0 || at > fixed_greatest_count - count) return refuse(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
-  if (stride < 0) return refuse(FOVEA_STRIDE, FOVEA_ARG_K);
-  if (count && !rows) return refuse(FOVEA_NULL, FOVEA_ARG_K);
-  if (count && !out) return refuse(FOVEA_NULL, FOVEA_ARG_OUT);
+  if (dim < 1 || dim > fixed_greatest_dim) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
+  if (count < 0 || count > fixed_greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
+  if (at < 0 || at > fixed_greatest_count - count) return refusal(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
+  if (stride < 0) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
+  if (count && !rows) return refusal(FOVEA_NULL, FOVEA_ARG_K);
+  if (count && !out) return refusal(FOVEA_NULL, FOVEA_ARG_OUT);
   return FOVEA_OK;
 }
 

@@ -2,8 +2,7 @@
 #pragma once
 #include "fixed/arithmetic.hpp"
 #include "fovea/fixed.h"
-#include "range.hpp"
-#include "visible.hpp"
+#include "validate.hpp"
 
 namespace fovea {
 
@@ -13,7 +12,6 @@ constexpr int32_t fixed_greatest_dim = 1024;
 constexpr int32_t fixed_greatest_count = 0x3fffffff; // of tokens, positions and heads: rounding up never overflows
 constexpr int32_t fixed_unit_rows = 48;              // rows of one unit of work; a constant, so that parts do not depend on scratch
 
-constexpr int32_t refuse(int32_t reason, int32_t argument) { return reason | argument << 8; }
 constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) / step * step; }
 
 struct byte_rows { // [head][token] with strides in bytes
@@ -26,6 +24,11 @@ template <class T>
 struct table_of { // optional numbers: [head][row][key] with strides in elements
   const T* data;
   ptrdiff_t head, row;
+};
+
+struct fixed_footprint { // of a call beside its scratch
+  enum input { q, k, v, scales, multipliers, sums, value_weights, mask, bias, alibi, sinks, inputs };
+  byte_range in[inputs], to[1];
 };
 
 struct fixed_plan {
@@ -49,7 +52,7 @@ struct fixed_plan {
   bool octaves_by_key; // scores become octaves one key at a time, because an option touches them
   int32_t part, parts;
   const fixed_kernel* kernel;
-  byte_range bytes_q, bytes_k, bytes_v, bytes_out;
+  fixed_footprint bytes;
 
   const fovea_fixed_scale& scale_of(int32_t head) const { return head_scales ? head_scales[head] : *scale; }
 };

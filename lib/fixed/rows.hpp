@@ -15,10 +15,10 @@ struct fixed_row {
   bool by_key;            // its scores become octaves one key at a time
 };
 
-static inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t row) {
+static inline fixed_row make_row_of(const fixed_plan& p, int32_t q_head, int32_t query) {
   fixed_row r{};
-  r.query = row / p.group;
-  r.q_head = kv_head * p.group + row % p.group;
+  r.query = query;
+  r.q_head = q_head;
   r.q = p.q.row(r.q_head, r.query);
   r.out = p.out + r.q_head * p.out_head + r.query * p.out_token;
   r.scale = &p.scale_of(r.q_head);
@@ -32,6 +32,10 @@ static inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t r
   for (int c = 0; c < p.dim; ++c) sum += reinterpret_cast<const int8_t*>(r.q)[c];
   r.start = p.zero_k * (p.dim * p.zero_q - sum);
   return r;
+}
+
+static inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t row) {
+  return make_row_of(p, kv_head * p.group + row % p.group, row / p.group);
 }
 
 // A sink is a key without a value that comes before all others; returns its weight.

@@ -1,6 +1,7 @@
 // The accurate softmax of integers: weights of 22 bits, a mask that leaves nothing, one 32-bit division a row.
 #include "fixed/fine.hpp"
 #include "fovea/fixed_softmax.h"
+#include "validate.hpp"
 
 namespace fovea {
 namespace {
@@ -32,11 +33,10 @@ void softmax(const T* x, const uint8_t* mask, int32_t count, line octaves, uint1
 
 template <class T>
 int32_t checked(const T* x, const uint8_t* mask, int32_t count, int32_t multiplier, int32_t shift, uint16_t* out) {
-  const auto refuse = [](int32_t reason, int32_t argument) { return reason | argument << 8; };
-  if (count < 0 || count > 65536) return refuse(FOVEA_SIZE, FOVEA_ARG_KEYS);
-  if (multiplier < 1 || shift < 1 || shift > 31) return refuse(FOVEA_RANGE, FOVEA_ARG_SCALE);
-  if (count && !x) return refuse(FOVEA_NULL, FOVEA_ARG_Q);
-  if (count && !out) return refuse(FOVEA_NULL, FOVEA_ARG_OUT);
+  if (count < 0 || count > 65536) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
+  if (multiplier < 1 || shift < 1 || shift > 31) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  if (count && !x) return refusal(FOVEA_NULL, FOVEA_ARG_Q);
+  if (count && !out) return refusal(FOVEA_NULL, FOVEA_ARG_OUT);
   softmax(x, mask, count, {multiplier, shift}, out);
   return FOVEA_OK;
 }

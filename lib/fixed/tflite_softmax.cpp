@@ -2,6 +2,7 @@
 // right where other ports overflow.
 #include "fixed/arithmetic.hpp"
 #include "fovea/fixed_softmax.h"
+#include "validate.hpp"
 
 namespace fovea {
 namespace {
@@ -73,19 +74,17 @@ int32_t softmax(const int8_t* x, int32_t count, const fovea_tflite_softmax& scal
   return FOVEA_OK;
 }
 
-int32_t refuse(int32_t reason, int32_t argument) { return reason | argument << 8; }
-
 int32_t check(const void* x, int32_t count, const void* scale, const void* out) {
-  if (!scale) return refuse(FOVEA_NULL, FOVEA_ARG_SCALE);
-  if (count < 0 || count > 8191) return refuse(FOVEA_SIZE, FOVEA_ARG_KEYS); // more ones would not fit the sum
-  if (count && !x) return refuse(FOVEA_NULL, FOVEA_ARG_Q);
-  if (count && !out) return refuse(FOVEA_NULL, FOVEA_ARG_OUT);
+  if (!scale) return refusal(FOVEA_NULL, FOVEA_ARG_SCALE);
+  if (count < 0 || count > 8191) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS); // more ones would not fit the sum
+  if (count && !x) return refusal(FOVEA_NULL, FOVEA_ARG_Q);
+  if (count && !out) return refusal(FOVEA_NULL, FOVEA_ARG_OUT);
   return FOVEA_OK;
 }
 
 int32_t check_scale(const fovea_tflite_softmax& s) {
   const bool good = s.multiplier >= 0 && s.left_shift >= 0 && s.left_shift <= 31 && s.diff_min <= 0;
-  return good ? int32_t{FOVEA_OK} : refuse(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  return good ? int32_t{FOVEA_OK} : refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
 }
 
 template <class T>
@@ -123,8 +122,8 @@ int32_t fovea_tflite_softmax_s8_s16(const int8_t* x, int32_t count, const fovea_
 int32_t fovea_tflite_softmax_s16(const int16_t* x, int32_t count, const fovea_tflite_softmax_tables* t, int16_t* out) {
   using namespace fovea;
   if (const int32_t s = check(x, count, t, out)) return s;
-  if (!t->exp || !t->one_over_one_plus) return refuse(FOVEA_NULL, FOVEA_ARG_SCALE);
-  if (t->multiplier < 0 || t->shift < -31 || t->shift > 14) return refuse(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  if (!t->exp || !t->one_over_one_plus) return refusal(FOVEA_NULL, FOVEA_ARG_SCALE);
+  if (t->multiplier < 0 || t->shift < -31 || t->shift > 14) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   if (count == 0) return FOVEA_OK;
   int32_t top = -32768, sum = 0;
   for (int32_t i = 0; i < count; ++i) top = x[i] > top ? x[i] : top;

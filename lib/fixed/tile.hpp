@@ -1,4 +1,4 @@
-// The one product of integer attention: acc[m][n] += a[m][.] * panel[n][.][sixteen lanes]. Scores: a = q, lanes are keys.
+// The one product of integer attention: acc[m][n] += a[m][.] * column[n][.][lanes]. Scores: a = q, lanes are keys.
 // Output: a = weights, lanes are elements of values. What multiplies is the dot of an ISA (lib/dot).
 #pragma once
 #include <cstddef>
@@ -10,57 +10,61 @@
 
 namespace fovea {
 
-// A dot knows: `element` of a, and a `chunk` of it: `rows` rows, `deep` elements each; a step of a panel, sixteen lanes `group` deep,
-// as `regs` pieces; and how a piece and step I of a chunk are multiplied into one `acc`. M counts chunks side by side.
+// A dot knows: `element` of a, and a `chunk` of it: `rows` rows, `deep` elements each; a step of a panel, sixteen lanes `group` deep. A
+// column is a panel, or one of `slices` of it, in `regs` pieces that lie `piece_step` elements apart; and how a piece and step I of a
+// chunk are multiplied into one `acc`. M counts chunks, N columns side by side.
 template <class Dot>
-struct panel_sums {
+struct column_sums {
   typename Dot::acc at[Dot::regs];
 };
 
 template <class Dot, int M, int N>
 struct tile_sums {
-  panel_sums<Dot> row[M][N];
+  column_sums<Dot> row[M][N];
 };
 
-// From piece to piece: a panel of bytes is four deep, whatever a step takes; a panel that a kernel arranged is as deep as its steps.
+// From the first element of a panel to that of its column n, when panels are `panel` apart.
 template <class Dot>
-constexpr int step_of(const int8_t*) {
-  return 64 / Dot::regs;
-}
-template <class Dot, class Arranged>
-constexpr int step_of(const Arranged*) {
-  return 16 * Dot::group / Dot::regs;
+constexpr ptrdiff_t column_at(ptrdiff_t n, ptrdiff_t panel) {
+  return n / Dot::slices * panel + n % Dot::slices * (Dot::regs * Dot::piece_step);
 }
 
 template <class Dot, int Step, class Byte, int M, int N>
-FOVEA_INLINE void tile_step(const typename Dot::chunk (&x)[M], const Byte* b, ptrdiff_t next, tile_sums<Dot, M, N>& acc) {
+FOVEA_INLINE void tile_step(const typename Dot::chunk (&x)[M], const Byte* b, ptrdiff_t panel, tile_sums<Dot, M, N>& acc) {
+  constexpr int together = M >= N * Dot::regs ? N : 1; // few columns wait in registers for many rows, or few rows for many columns
 #pragma GCC unroll 16
-  for (int i = 0; i < Dot::regs; ++i) {
-    typename Dot::piece y[N];
+  for (int first = 0; first < N; first += together) {
+    typename Dot::piece y[together][Dot::regs];
 #pragma GCC unroll 16
-    for (int n = 0; n < N; ++n) y[n] = Dot::load(b + n * next + i * step_of<Dot>(b));
+    for (int n = 0; n < together; ++n) Dot::load_column(b + column_at<Dot>(first + n, panel), y[n]);
 #pragma GCC unroll 16
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 16
-      for (int n = 0; n < N; ++n) Dot::template add<Step>(acc.row[m][n].at[i], y[n], x[m]);
+      for (int n = 0; n < together; ++n)
+#pragma GCC unroll 16
+        for (int i = 0; i < Dot::regs; ++i) Dot::template add<Step>(acc.row[m][first + n].at[i], y[n][i], x[m]);
   }
 }
 
 template <class Dot, class Byte, int M, int N, int... Step>
-FOVEA_INLINE void tile_steps(const typename Dot::chunk (&x)[M], const Byte* b, ptrdiff_t next, tile_sums<Dot, M, N>& acc,
+FOVEA_INLINE void tile_steps(const typename Dot::chunk (&x)[M], const Byte* b, ptrdiff_t panel, tile_sums<Dot, M, N>& acc,
                              std::integer_sequence<int, Step...>) {
-  (tile_step<Dot, Step>(x, b + Step * 16 * Dot::group, next, acc), ...);
+  (tile_step<Dot, Step>(x, b + Step * 16 * Dot::group, panel, acc), ...);
 }
 
-// RowStep is a constant so that all rows of a need one pointer; `next` is the way from a panel to the one beside it.
-template <class Dot, int RowStep, class Byte, int M, int N>
-FOVEA_INLINE void multiply(const typename Dot::element* a, int a_step, const Byte* b, ptrdiff_t next, int depth,
+// RowStep is a constant so that all rows of a need one pointer. Ahead: how many bytes ahead of its use a panel is asked for; 0 = not.
+template <class Dot, int RowStep, int Ahead, class Byte, int M, int N>
+FOVEA_INLINE void multiply(const typename Dot::element* a, int a_step, const Byte* b, ptrdiff_t panel, int depth,
                            tile_sums<Dot, M, N>& acc) {
   for (int k = 0; k < depth; k += Dot::deep, a += a_step, b += Dot::deep * 16) {
     typename Dot::chunk x[M];
 #pragma GCC unroll 16
     for (int m = 0; m < M; ++m) x[m] = Dot::take(a + m * RowStep);
-    tile_steps<Dot>(x, b, next, acc, std::make_integer_sequence<int, Dot::deep / Dot::group>());
+#pragma GCC unroll 16
+    for (int n = 0; Ahead != 0 && n < (N + Dot::slices - 1) / Dot::slices; ++n)
+#pragma GCC unroll 16
+      for (int i = 0; i < Dot::deep * 16; i += 64) __builtin_prefetch(b + n * panel + i + Ahead);
+    tile_steps<Dot>(x, b, panel, acc, std::make_integer_sequence<int, Dot::deep / Dot::group>());
   }
 }
 

@@ -6,15 +6,15 @@
 namespace fovea {
 namespace {
 
-struct avx512vnni : avx512_weights {
-  using arranged = int8_t;
-  static constexpr decltype(fixed_kernel::arrange) arrange = nullptr;
+struct avx512vnni : avx512_registers {
+  using weigher = avx512_weigher;
+  using byte = int8_t;
   using keys_dot = avx512vnni_keys;
   using values_dot = avx512vnni_values;
   using shapes = fixed_shapes<fixed_shape<12, 2, 6, 2>, fixed_shape<8, 2, 4, 2>, fixed_shape<4, 4, 4, 2>, fixed_shape<2, 4, 2, 4>,
-                              fixed_shape<1, 4, 1, 4>>;
+                              fixed_shape<1, 4, 1, 4, 4096>>;
 };
 
 } // namespace
-const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<avx512vnni>(FOVEA_FIXED_AVX512VNNI, fixed_unit_rows);
+const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<avx512vnni, avx512vnni>(FOVEA_FIXED_AVX512VNNI, nullptr);
 } // namespace fovea

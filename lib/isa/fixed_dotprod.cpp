@@ -6,14 +6,14 @@
 namespace fovea {
 namespace {
 
-struct dotprod : dotprod_weights {
-  using arranged = int8_t;
-  static constexpr decltype(fixed_kernel::arrange) arrange = nullptr;
+struct dotprod : neon_registers {
+  using byte = int8_t;
+  using weigher = dotprod_weigher;
   using keys_dot = dotprod_keys;
   using values_dot = dotprod_values;
   using shapes = fixed_shapes<fixed_shape<4, 1, 2, 1>, fixed_shape<2, 2, 2, 1>, fixed_shape<1, 4, 1, 2>>;
 };
 
 } // namespace
-const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod>(FOVEA_FIXED_DOTPROD, fixed_unit_rows);
+const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod, dotprod>(FOVEA_FIXED_DOTPROD, nullptr);
 } // namespace fovea

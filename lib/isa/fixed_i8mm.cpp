@@ -7,24 +7,26 @@
 namespace fovea {
 namespace {
 
-struct i8mm : i8mm_weights {
-  using arranged = eight_deep;
-  static constexpr auto arrange = pair_groups;
-  using keys_dot = i8mm_keys;
-  using values_dot = i8mm_values;
+template <class Byte, int PieceStep>
+struct i8mm : neon_registers {
+  using byte = Byte;
+  using weigher = i8mm_weigher;
+  using keys_dot = i8mm_keys<PieceStep>;
+  using values_dot = i8mm_values<PieceStep>;
   using shapes = fixed_shapes<fixed_shape<4, 1, 2, 1>, fixed_shape<2, 1, 2, 1>, fixed_shape<1, 1, 1, 1>>;
 };
+using stored = i8mm<int8_t, 16>;
+using arranged = i8mm<eight_deep, 32>;
 
 void attend(const fixed_job& job) {
-  if (job.rows == 1 && !job.panels->arranged()) return fixed_dotprod_kernel.attend(job);
-  attend_fixed_tile<i8mm>(job);
+  job.rows == 1 && !job.panels->arranged() ? fixed_dotprod_kernel.attend(job) : attend_by_form<stored, arranged>(job);
 }
 
 size_t scratch(const fixed_plan& p, int32_t rows) {
-  const size_t own = fixed_tile<i8mm>::scratch(p, rows), other = fixed_dotprod_kernel.scratch(p, rows);
+  const size_t own = tile_scratch<stored, arranged>(p, rows), other = fixed_dotprod_kernel.scratch(p, rows);
   return own < other ? other : own;
 }
 
 } // namespace
-const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows, scratch, attend, i8mm::arrange, 1};
+const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows, scratch, attend, pair_groups, 1};
 } // namespace fovea

@@ -1,4 +1,6 @@
-/* Links the library with nothing but what is in this file, and runs it: one query over two keys. Exit code 0 when the mean comes out. */
+/* Links the library with nothing but what is in this file, and runs it: one query over two keys, in floats where there is an FPU, and in
+ * integers. Exit code 0 when the means come out. */
+#include <fovea/fixed.h>
 #include <fovea/fovea.h>
 
 /* The four functions that a compiler may call by itself. */
@@ -30,11 +32,27 @@ int memcmp(const void *left, const void *right, size_t count) {
   return 0;
 }
 
+#if defined(__ARM_EABI__) && !defined(__linux__)
+/* The same by the names that the ABI of bare Arm gives them, which clang prefers. */
+#define COPY(name) \
+  void name(void *to, const void *from, size_t count); \
+  void name(void *to, const void *from, size_t count) { memmove(to, from, count); }
+#define CLEAR(name) \
+  void name(void *to, size_t count); \
+  void name(void *to, size_t count) { memset(to, 0, count); }
+COPY(__aeabi_memcpy) COPY(__aeabi_memcpy4) COPY(__aeabi_memcpy8)
+COPY(__aeabi_memmove) COPY(__aeabi_memmove4) COPY(__aeabi_memmove8)
+CLEAR(__aeabi_memclr) CLEAR(__aeabi_memclr4) CLEAR(__aeabi_memclr8)
+void __aeabi_memset(void *to, size_t count, int byte);
+void __aeabi_memset(void *to, size_t count, int byte) { memset(to, byte, count); }
+#endif
+
+#if !defined(__arm__) || defined(__ARM_FP)
 static float q[8], k[2][8], v[2][8], out[8];
 static unsigned char scratch[FOVEA_SCRATCH(8, 8)];
 FOVEA_ASSERT_FITS(scratch, 8, 8);
 
-int main(void) {
+static int floats_are_right(void) {
   fovea_attention a;
   memset(&a, 0, sizeof a);
   a.q.data = q;
@@ -46,13 +64,49 @@ int main(void) {
   a.queries = 1;
   a.keys = 2;
   for (int c = 0; c < 8; ++c) v[0][c] = (float)c, v[1][c] = (float)(3 * c);
-  if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 1;
+  if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 0;
   for (int c = 0; c < 8; ++c)
-    if (out[c] != (float)(2 * c)) return 2;
-  return 0;
+    if (out[c] != (float)(2 * c)) return 0;
+  return 1;
+}
+#else
+static int floats_are_right(void) { return 1; }
+#endif
+
+static int8_t q8[8], k8[2][8], v8[2][8], out8[8];
+static unsigned char scratch8[FOVEA_FIXED_SCRATCH_ROWS(8, 8)];
+
+/* A score of 1 is 64 of 65536 octaves, 2^30 / 2^24. The output has the scale of v. */
+static const fovea_fixed_scale scale = {1 << 30, 24, 0, 1 << 30, 1, 0x3f800000};
+
+static int integers_are_right(void) {
+  fovea_fixed_attention a;
+  memset(&a, 0, sizeof a);
+  a.q.data = q8;
+  a.k.data = k8;
+  a.v.data = v8;
+  a.out.data = out8;
+  a.q_heads = 1;
+  a.dim = 8;
+  a.queries = 1;
+  a.keys = 2;
+  a.scale = scale;
+  for (int c = 0; c < 8; ++c) v8[0][c] = (int8_t)c, v8[1][c] = (int8_t)(3 * c);
+  if (fovea_fixed_attend(&a, scratch8, sizeof scratch8) != FOVEA_OK) return 0;
+  for (int c = 0; c < 8; ++c)
+    if (out8[c] != 2 * c) return 0;
+  return 1;
 }
 
+int main(void) { return floats_are_right() ? integers_are_right() ? 0 : 2 : 1; }
+
 #if defined(__linux__)
+#if defined(__aarch64__)
+/* What the kernel says of the core: nothing, so the kernels that every core has are chosen. */
+unsigned long getauxval(unsigned long type);
+unsigned long getauxval(unsigned long type) { return 0 & type; }
+#endif
+
 /* A system whose compiler guards stacks by default wants a guard, and on x86 a thread block to find it in. */
 uintptr_t __stack_chk_guard = 1;
 void __stack_chk_fail(void);

@@ -1,0 +1,32 @@
+// Panels of bytes in the order or the width that a kernel multiplies fastest, made in place when all of them are packed once.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace fovea {
+
+enum class eight_deep : int8_t {}; // an element of panels [sixteen lanes][8]
+
+// In each 128 bytes, two groups of four deep become one of eight.
+static inline void pair_groups(int8_t* room, ptrdiff_t count) {
+  for (ptrdiff_t i = 0; i < count; i += 128) {
+    int32_t x[32], y[32];
+    std::memcpy(x, room + i, sizeof x);
+    for (int lane = 0; lane < 16; ++lane) y[2 * lane] = x[lane], y[2 * lane + 1] = x[16 + lane];
+    std::memcpy(room + i, y, sizeof y);
+  }
+}
+
+// Bytes become 16 bits. They stand in the second half of the room: front to back, the writer never passes the reader.
+static inline void widen(int8_t* room, ptrdiff_t count) {
+  const int8_t* bytes = room + count;
+  int16_t* to = reinterpret_cast<int16_t*>(room);
+  for (ptrdiff_t i = 0; i < count; i += 16) {
+    int8_t x[16];
+    std::memcpy(x, bytes + i, sizeof x);
+    for (int c = 0; c < 16; ++c) to[i + c] = x[c];
+  }
+}
+
+} // namespace fovea

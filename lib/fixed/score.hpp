@@ -1,0 +1,76 @@
+// Queries as a product wants them, and scores of a block of keys.
+#pragma once
+#include <cstring>
+
+#include "fixed/state.hpp"
+
+namespace fovea {
+
+template <class Form, int M>
+constexpr int chunks = (M + Form::keys_dot::rows - 1) / Form::keys_dot::rows; // that hold M rows
+
+// A row of bytes becomes chunks that lie `lead` elements apart, zeros behind its end.
+template <class Dot>
+static inline void take_query(const int8_t* q, int dim, int depth, typename Dot::element* to, int lead) {
+  using element = typename Dot::element;
+  constexpr int deep = Dot::deep;
+  int c = 0;
+  for (; c + deep <= dim; c += deep, to += lead) {
+    if constexpr (sizeof(element) == 1) {
+      std::memcpy(to, q + c, deep);
+    } else {
+      for (int i = 0; i < deep; ++i) to[i] = q[c + i];
+    }
+  }
+  for (; c < depth; c += deep, to += lead)
+    for (int i = 0; i < deep; ++i) to[i] = static_cast<element>(c + i < dim ? q[c + i] : 0);
+}
+
+// [depth / deep][rows][deep]: a chunk of every row, then the next chunk of every row.
+template <class Form, int M>
+static void take_queries(tile_state<Form>& t, int r) {
+  using dot = typename Form::keys_dot;
+  constexpr int lead = chunks<Form, M> * dot::rows * dot::deep;
+  typename dot::element* const first = t.q + static_cast<ptrdiff_t>(r) * t.p.depth;
+  for (int m = 0; m < lead / dot::deep; ++m) {
+    if (m >= M) { // only fills a chunk
+      take_query<dot>(nullptr, 0, t.p.depth, first + m * dot::deep, lead);
+      continue;
+    }
+    fixed_row& x = t.rows[r + m];
+    const int8_t* q = reinterpret_cast<const int8_t*>(x.q);
+    take_query<dot>(q, t.p.dim, t.p.depth, first + m * dot::deep, lead);
+    if constexpr (dot::key_offset != 0) x.start += dot::key_offset * dot::sum(q, t.p.dim);
+  }
+}
+
+// Scores of the block's first columns, row by row; what stands behind them is left as it was.
+template <class Form, class Shape>
+__attribute__((noinline)) void score_group(const tile_state<Form>& t, const typename Form::byte* keys, int r, int columns) {
+  using dot = typename Form::keys_dot;
+  constexpr int M = chunks<Form, Shape::rows>, N = Shape::key_columns, R = dot::rows, step = R * dot::deep, lanes = 16 / dot::slices;
+  const int depth = t.p.depth; // what a store might change is read once
+  const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(depth);
+  const auto* const q = t.q + static_cast<ptrdiff_t>(r) * depth;
+  int32_t* const s = t.scores(r);
+  for (int n = 0; n < columns; n += N) {
+    tile_sums<dot, M, N> acc;
+#pragma GCC unroll 16
+    for (int m = 0; m < M; ++m)
+#pragma GCC unroll 16
+      for (int i = 0; i < N; ++i)
+        dot::begin(acc.row[m][i].at, [&](int row) { return m * R + row < Shape::rows ? t.rows[r + m * R + row].start : 0; });
+    multiply<dot, step, Shape::ahead>(q, M * step, keys + column_at<dot>(n, panel), panel, depth, acc);
+#pragma GCC unroll 16
+    for (int m = 0; m < Shape::rows; ++m)
+#pragma GCC unroll 16
+      for (int i = 0; i < N; ++i) {
+        typename Form::reg x[lanes / Form::lanes];
+        dot::fold(acc.row[m / R][i].at, m % R, x);
+#pragma GCC unroll 16
+        for (int j = 0; j < lanes / Form::lanes; ++j) Form::store(s + m * score_step + (n + i) * lanes + j * Form::lanes, x[j]);
+      }
+  }
+}
+
+} // namespace fovea

@@ -1,0 +1,100 @@
+// What a tile of rows holds from block to block, how it is cut from scratch, and its groups: rows that one product takes at once.
+#pragma once
+#include <type_traits>
+
+#include "fixed/rows.hpp"
+#include "fixed/tile.hpp"
+
+namespace fovea {
+
+constexpr int fixed_run_blocks = 4;          // blocks whose values are added in one go
+constexpr int score_step = fixed_block + 16; // of a row of scores; a power of two would fold rows onto few cache sets
+
+// How many rows and columns a product takes at once: for scores, and for values; and how far ahead it asks for panels.
+template <int Rows, int KeyColumns, int ValueRows, int ValueColumns, int Ahead = 0>
+struct fixed_shape {
+  static constexpr int rows = Rows, key_columns = KeyColumns, value_rows = ValueRows, value_columns = ValueColumns, ahead = Ahead;
+};
+template <class... Shapes>
+struct fixed_shapes {};
+
+// A form is what an ISA does with one kind of panels: registers, `byte` (an element of panels), dots, shapes and weights.
+template <class Form>
+struct tile_state {
+  using keys_dot = typename Form::keys_dot;
+  using values_dot = typename Form::values_dot;
+  using byte = typename Form::byte;
+  using q_element = typename keys_dot::element;
+  using p_element = typename values_dot::element;
+  static constexpr int lanes = Form::lanes;
+  static constexpr int p_step = values_dot::planes * fixed_run_blocks * fixed_block + 64 / static_cast<int>(sizeof(p_element));
+
+  explicit tile_state(const fixed_job& j) : job(j), p(*j.p) { cut(j.rows, j.scratch); }
+  static size_t scratch(const fixed_plan& p, int32_t rows) { return tile_state(p).cut(rows, nullptr); }
+
+  // Calls f(shape, row) for groups of rows: the largest shape that still fits, again and again.
+  template <class F>
+  FOVEA_INLINE void by_groups(F f) const {
+    by_groups(f, typename Form::shapes{});
+  }
+
+  // Keys at .. at + n - 1 of a block are all that rows r .. r + count - 1 see of it; n is 0 .. 64. Rows stand in the order of queries, and
+  // what they see only moves forward.
+  int seen_keys(int r, int count, int64_t at) const {
+    const fixed_row &first = rows[r], &last = rows[r + count - 1];
+    if (at < last.to && at + fixed_block > first.from) return static_cast<int>(smaller(last.to - at, fixed_block));
+    const bool in_head = at < last.head && at + fixed_block > p.see.first_key;
+    return in_head ? static_cast<int>(smaller(last.head - at, fixed_block)) : 0;
+  }
+
+  uint32_t sum_of(int r) const { return Form::total(Form::load(sum + r * lanes)); }
+  void set_sum(int r, uint32_t x) { Form::store(sum + r * lanes, Form::first(static_cast<int32_t>(x))); }
+  int32_t* scores(int r) const { return s + r * score_step; }
+  p_element* weights_of(int r, int b) const { return weights + r * p_step + b * values_dot::block_step; }
+  int32_t* output(int r) const { return o + static_cast<ptrdiff_t>(r) * p.width; }
+
+  const fixed_job job;
+  const fixed_plan& p;
+  uint64_t risen[fixed_run_blocks] = {}; // bit r: the reference of row r rises at this block of the run
+  fixed_row* rows;
+  int32_t* sum;       // [rows][lanes]
+  uint8_t* rise;      // [rows][4]: octaves by which the reference rises at a block
+  int32_t* s;         // [rows][score_step]
+  p_element* weights; // [rows][p_step]
+  q_element* q;
+  int32_t* o; // [rows][width]
+  int16_t* value_weights;
+
+ private:
+  explicit tile_state(const fixed_plan& plan) : job(), p(plan) {} // to be measured only
+
+  size_t cut(int32_t row_count, unsigned char* at) {
+    size_t used = 0;
+    const auto take = [&](auto*& piece, ptrdiff_t count) {
+      piece = at ? reinterpret_cast<std::remove_reference_t<decltype(piece)>>(at + used) : nullptr;
+      used += (sizeof(*piece) * static_cast<size_t>(count) + 63) / 64 * 64;
+    };
+    const ptrdiff_t n = row_count;
+    take(rows, n);
+    take(sum, n * lanes);
+    take(rise, n * fixed_run_blocks);
+    take(s, n * score_step);
+    take(weights, n * p_step);
+    take(q, (n + keys_dot::rows - 1) * p.depth);
+    take(o, n * p.width);
+    take(value_weights, fixed_block);
+    return used;
+  }
+
+  template <class F, class... Shapes>
+  FOVEA_INLINE void by_groups(F f, fixed_shapes<Shapes...>) const {
+    int r = 0;
+    ((walk(r, Shapes{}, f)), ...);
+  }
+  template <class F, class Shape>
+  FOVEA_INLINE void walk(int& r, Shape s_, F f) const {
+    for (; r + Shape::rows <= job.rows; r += Shape::rows) f(s_, r);
+  }
+};
+
+} // namespace fovea

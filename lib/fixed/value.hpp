@@ -1,0 +1,93 @@
+// Values of a run of blocks, times the weights of a group of rows. Sums of int32 are exact, so values may run over many blocks at once;
+// only rounding shifts cut the run: a reference that rises, a spill.
+#pragma once
+#include "fixed/state.hpp"
+
+namespace fovea {
+
+template <class Form>
+static void shift_output(tile_state<Form>& t, int r, int count, int b) {
+  for (int m = r; m < r + count; ++m) {
+    const int by = t.rise[m * fixed_run_blocks + b];
+    if (!by) continue;
+    int32_t* o = t.output(m);
+    for (int c = 0; c < t.p.width; c += Form::lanes)
+      Form::store(o + c, by > 30 ? Form::spread(0) : Form::shift_round(Form::load(o + c), by));
+  }
+}
+
+template <class Form, bool Spill, int M, int N>
+FOVEA_INLINE void leave_sums(const tile_state<Form>& t, const tile_sums<typename Form::values_dot, M, N>& acc, int32_t* o) {
+  using dot = typename Form::values_dot;
+  constexpr int lanes = 16 / dot::slices;
+  const ptrdiff_t width = t.p.width; // what a store might change is read once
+  const int spill = t.p.spill;
+#pragma GCC unroll 16
+  for (int m = 0; m < M; ++m, o += width)
+#pragma GCC unroll 16
+    for (int i = 0; i < N; ++i) {
+      typename Form::reg x[lanes / Form::lanes];
+      dot::fold(acc.row[m][i].at, 0, x);
+#pragma GCC unroll 16
+      for (int j = 0; j < lanes / Form::lanes; ++j) {
+        int32_t* to = o + i * lanes + j * Form::lanes;
+        Form::store(to, Form::add(Form::load(to), Spill ? Form::shift_round(x[j], spill) : x[j]));
+      }
+    }
+}
+
+// Rows r .. r + M - 1 and N columns of values from lane c on, over `blocks` blocks; `depth` keys of the last one are seen.
+template <class Form, int M, int N, int Ahead>
+FOVEA_INLINE void add_columns(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks, int depth, int c) {
+  using dot = typename Form::values_dot;
+  constexpr ptrdiff_t panel = 16 * fixed_block;
+  constexpr int p_step = tile_state<Form>::p_step;
+  tile_sums<dot, M, N> acc;
+#pragma GCC unroll 16
+  for (int m = 0; m < M; ++m)
+#pragma GCC unroll 16
+    for (int i = 0; i < N; ++i) dot::begin(acc.row[m][i].at, [](int) { return 0; });
+  const auto* a = t.weights + r * p_step + b * dot::block_step;
+  values += column_at<dot>(c * dot::slices / 16, panel);
+  for (int k = 0; k < blocks; ++k, a += dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width))
+    multiply<dot, p_step, Ahead>(a, dot::block_step * dot::deep / fixed_block, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
+  int32_t* o = t.output(r) + c;
+  if (t.p.spill)
+    leave_sums<Form, true, M, N>(t, acc, o);
+  else
+    leave_sums<Form, false, M, N>(t, acc, o);
+}
+
+template <class Form, class Shape>
+__attribute__((noinline)) void add_group(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks,
+                                         int depth) {
+  constexpr int M = Shape::value_rows, N = Shape::value_columns, lanes = 16 / Form::values_dot::slices, wide = N * lanes;
+  int c = 0;
+  for (; c + wide <= t.p.width; c += wide) add_columns<Form, M, N, Shape::ahead>(t, values, r, b, blocks, depth, c);
+  if constexpr (wide > 16)
+    for (; c < t.p.width; c += lanes) add_columns<Form, M, 1, Shape::ahead>(t, values, r, b, blocks, depth, c);
+}
+
+// Blocks b .. end-1 of the run that begins at block `first`; `values` are those of block b.
+template <class Form>
+static void add_values(tile_state<Form>& t, const typename Form::byte* values, int64_t first, int b, int end) {
+  t.by_groups([&](auto shape, int row) {
+    using Shape = decltype(shape);
+    constexpr int M = Shape::value_rows;
+    for (int r = row; r < row + Shape::rows; r += M) {
+      const uint64_t mine = (~uint64_t{0} >> (64 - M)) << r;
+      const auto seen = [&](int block) { return t.seen_keys(r, M, (first + block) * fixed_block); };
+      for (int from = b, to; from < end; from = to) {
+        to = from + 1;
+        int depth = seen(from);
+        if (!depth) continue;
+        if (t.risen[from] & mine) shift_output(t, r, M, from);
+        for (int next; to < end && !t.p.spill && !(t.risen[to] & mine) && (next = seen(to)) != 0; ++to) depth = next;
+        add_group<Form, Shape>(t, values + static_cast<ptrdiff_t>(from - b) * fixed_block * t.p.width, r, from, to - from,
+                               up_to(depth, 16));
+      }
+    }
+  });
+}
+
+} // namespace fovea

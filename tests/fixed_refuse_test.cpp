@@ -1,0 +1,86 @@
+// Integer calls that are refused: the status names what is wrong and the argument to blame, and nothing is written.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "fixed_problem.hpp"
+
+namespace {
+
+int32_t status(int32_t reason, int32_t argument) { return reason | argument << 8; }
+
+struct bad_call {
+  const char* why;
+  int32_t reason, argument;
+  void (*spoil)(fovea_fixed_attention& a);
+};
+
+void check_refused(const bad_call& bad) {
+  INFO(std::string(bad.why));
+  fixed_problem x(bad.why);
+  fovea_fixed_attention a =
+      x.heads(4, 2).dims(20, 24).lengths(3, 70).masked().biased().alibi().sinks().scale_per_head().scale_per_key().make(FOVEA_FIXED_S8, 5);
+  REQUIRE(fovea_fixed_check(&a) == FOVEA_OK);
+  std::vector<unsigned char> scratch(fovea_fixed_scratch_best(&a));
+  bad.spoil(a);
+  const std::vector<unsigned char> before = x.out;
+  CHECK(fovea_fixed_check(&a) == status(bad.reason, bad.argument));
+  CHECK(fovea_fixed_scratch(&a) == 0);
+  CHECK(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == status(bad.reason, bad.argument));
+  CHECK(x.out == before);
+}
+
+template <class T>
+void point_out_at(fovea_fixed_attention& a, const T* table) {
+  a.out.data = const_cast<void*>(static_cast<const void*>(table));
+}
+
+template <class T>
+const T* off_by_a_byte(const T* table) {
+  return reinterpret_cast<const T*>(reinterpret_cast<uintptr_t>(table) + 1);
+}
+
+} // namespace
+
+TEST_CASE("int8: out may not overlap anything that is read") {
+  const bad_call bad[] = {
+      {"q", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.q.data); }},
+      {"k", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.k.data); }},
+      {"v", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.v.data); }},
+      {"scales of heads", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.head_scales + 3); }},
+      {"multipliers of keys", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.key_multipliers.data); }},
+      {"weights of values", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.value_weights.data); }},
+      {"the mask", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.mask.data); }},
+      {"the bias", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.bias.data); }},
+      {"slopes", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.alibi + 3); }},
+      {"sinks", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.sinks + 3); }},
+  };
+  for (const bad_call& b : bad) check_refused(b);
+}
+
+TEST_CASE("int8: what is not offered and what cannot be is refused by name") {
+  const bad_call bad[] = {
+      {"a softcap", FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP, [](fovea_fixed_attention& a) { a.softcap = 1 << 20; }},
+      {"a reserved word", FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED, [](fovea_fixed_attention& a) { a.reserved[2] = 1; }},
+      {"an unknown flag", FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS, [](fovea_fixed_attention& a) { a.flags = 1 << 20; }},
+      {"more keys than max_keys", FOVEA_SIZE, FOVEA_ARG_KEYS, [](fovea_fixed_attention& a) { a.max_keys = 69; }},
+      {"a scale whose scores are too steep", FOVEA_RANGE, FOVEA_ARG_SCALE,
+       [](fovea_fixed_attention& a) { a.head_scales = nullptr, a.scale.score_shift = 1; }},
+      {"a mask with a negative stride", FOVEA_STRIDE, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.mask.query_stride = -1; }},
+      {"a misaligned bias", FOVEA_ALIGN, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.bias.data = off_by_a_byte(a.sinks); }},
+      {"misaligned slopes", FOVEA_ALIGN, FOVEA_ARG_ALIBI, [](fovea_fixed_attention& a) { a.alibi = off_by_a_byte(a.alibi); }},
+      {"rows of out that share elements", FOVEA_STRIDE, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { a.out.token_stride = 8; }},
+      {"no query", FOVEA_NULL, FOVEA_ARG_Q, [](fovea_fixed_attention& a) { a.q.data = nullptr; }},
+  };
+  for (const bad_call& b : bad) check_refused(b);
+}
+
+TEST_CASE("int8: scratch may not overlap a table") {
+  fixed_problem x("scratch over slopes");
+  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(2, 20).make(FOVEA_FIXED_S8);
+  std::vector<int32_t> room(4096);
+  a.alibi = room.data() + 100;
+  CHECK(fovea_fixed_attend(&a, room.data(), room.size() * 4) == status(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH));
+  CHECK(fovea_fixed_attend(&a, nullptr, 0) == status(FOVEA_NULL, FOVEA_ARG_SCRATCH));
+  CHECK(fovea_fixed_attend(&a, room.data() + 200, 1) == status(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH));
+}

@@ -1,0 +1,30 @@
+# Part of ./dev: builds, quietly, each in a folder of its own.
+
+# build TARGET [GOAL]: configures and builds in build/TARGET.
+build() {
+  known_target "$1"
+  reason=$(obstacle_of "$1")
+  [ -z "$reason" ] || fail "cannot build $1: $reason."
+  compile "$1" "$1" "${2:-all}"
+}
+
+# compile FOLDER PRESET GOAL [CMAKE ARGUMENT...]: with ninja where there is one; on failure shows what went wrong.
+compile() {
+  folder=$1 preset=$2 goal=$3
+  shift 3
+  mkdir -p "$log_dir"
+  generator=
+  [ -f "build/$folder/CMakeCache.txt" ] || ! have ninja || generator="-G Ninja"
+  {
+    cmake --preset "$preset" -B "build/$folder" $generator ${FOVEA_DEPS_DIR:+"-DFOVEA_DEPS_DIR=$FOVEA_DEPS_DIR"} "$@" &&
+      cmake --build "build/$folder" -j "$(cores)" --target "$goal"
+  } >"$log_dir/build-$folder" 2>&1 && return
+  grep -E -A 4 'error:|CMake Error|undefined reference' "$log_dir/build-$folder" | cut -c 1-300 | head -n 30 >&2 || true
+  fail "$folder does not build; the whole log is build/log/build-$folder."
+}
+
+compiler_name() {
+  path=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' "build/$1/CMakeCache.txt")
+  version=$("$path" -dumpfullversion 2>/dev/null) || version=$("$path" -dumpversion)
+  echo "$(basename "$path") $version"
+}

@@ -1,0 +1,121 @@
+# Part of ./dev: the tests of all targets, run as jobs, each of which leaves a row for the table.
+# One file per row in build/report/rows: target, isa, cpu, compiler, tests, passed, failed, skipped, digest, reason, parted by tabs.
+row() {
+  target=$1
+  isa=$2
+  shift 2
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$target" "$isa" "$(cpu_of "$target")" "$(compiler_name "$target" 2>/dev/null || echo -)" "$@" \
+    >"$report_dir/rows/$target-$isa"
+  say "  $target $isa: $2 passed, $3 failed, $4 skipped"
+}
+
+joined() { paste -sd ';' - | sed 's/;/; /g'; }
+
+# test_isa TARGET ROW [ISA]: runs the tests of one target on one ISA; their report lines become a row.
+test_isa() {
+  log=$log_dir/test-$1-$2
+  code=0
+  "build/$1/run-tests" "--isa=${3:-$2}" >"$log" 2>&1 || code=$?
+  tests=0 passed=0 failed=1 skipped=0 digest=-
+  report=$(tr -d '\r' <"$log" | sed -n 's/^report: //p' | tail -n 1)
+  reason=$({ remark_on "$1" && kernels_of "$log" "${3:-$2}" && tr -d '\r' <"$log" | sed -n 's/^report-skip: //p'; } | joined)
+  if [ -z "$report" ]; then
+    row "$1" "$2" 1 0 1 0 - "ended with code $code without a report; see build/log/test-$1-$2"
+    return
+  fi
+  for word in $report; do
+    case $word in tests=* | passed=* | failed=* | skipped=* | digest=*) eval "${word%%=*}='${word#*=}'" ;; esac
+  done
+  if [ "$code" != 0 ] && [ "$failed" = 0 ]; then
+    failed=1
+    reason="ended with code $code; see build/log/test-$1-$2"
+  fi
+  [ "$failed" = 0 ] || grep -E 'ERROR|TEST CASE' "$log" | head -20 >&2 || true
+  row "$1" "$2" "$tests" "$passed" "$failed" "$skipped" "$digest" "$reason"
+}
+
+# What computed the integers, from the digests of a log.
+kernels_of() {
+  [ "$2" != integers ] || tr -d '\r' <"$1" | sed -n 's/^digest: \([^ ]*\) .*/\1/p' | paste -sd ' ' - | sed 's/^/integer kernels: /'
+}
+
+# Runs a command as one test, or as those that ctest counts; a failure shows its words. Code 77: it could not do its work here.
+test_command() {
+  target=$1
+  name=$2
+  shift 2
+  log=$log_dir/test-$target-$name
+  failed=0 tests=1 skipped=0 reason= code=0
+  "$@" >"$log" 2>&1 || code=$?
+  counts=$(sed -n 's/.* tests passed, \([0-9]*\) tests failed out of \([0-9]*\)$/failed=\1 tests=\2/p' "$log")
+  eval "$counts"
+  if [ "$code" = 77 ]; then
+    skipped=1
+    reason=$(tail -n 1 "$log")
+  elif [ "$code" != 0 ]; then
+    [ "$failed" != 0 ] || failed=1
+    tail -n 20 "$log" >&2
+    reason="see build/log/test-$target-$name"
+  else
+    reason=$(sed -n '/\(left out\|not compared\)\.$/p' "$log" | joined)
+  fi
+  row "$target" "$name" "$tests" $((tests - failed - skipped)) "$failed" "$skipped" - "$reason"
+}
+
+# The costs that are saved; what could not be counted here is the reason of the row.
+check_cost() {
+  if have python3; then
+    test_command "$1" cost tools/check/cost
+  else
+    row "$1" cost 1 0 0 1 - "no python3, so costs were not counted"
+  fi
+}
+
+# What can be tested of a built target: its ISAs, and the jobs beside them.
+jobs_of() {
+  isas=$("build/$1/run-tests" --list-isas | tr -d '\r')
+  for isa in ${isas:-none}; do # running "none" fails and says so
+    echo "$1 $isa"
+  done
+  case $1 in
+    host) printf '%s\n' "host freestanding" "host symbols" "host programs" "host cost" ;;
+    a72 | m?*) printf '%s\n' "$1 freestanding" "$1 symbols" ;;
+    a76) echo "a76 integers-max" ;;
+  esac
+}
+
+run_job() {
+  case $1-$2 in
+    *-freestanding) test_command "$1" freestanding ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^freestanding$' ;;
+    *-programs) test_command "$1" programs ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^(example|tool|bench)_' ;;
+    *-cost) check_cost "$1" ;;
+    m0-symbols | m3-symbols) test_command "$1" symbols tools/check/integers_only "build/$1/tests/freestanding" ;;
+    *-symbols) test_command "$1" symbols tools/check/symbols "build/$1/lib/libfovea.a" ;;
+    *-integers-max) FOVEA_QEMU_CPU=max test_isa "$1" "$2" integers ;; # a CPU newer than any board, for i8mm
+    *) test_isa "$1" "$2" ;;
+  esac
+}
+
+test_all() {
+  [ $# = 0 ] || fail "test takes no arguments: ./dev run TARGET [ARG...] runs the tests of one target."
+  setup tests
+  rm -rf "$report_dir"
+  mkdir -p "$report_dir/rows" "$log_dir"
+  : >"$report_dir/jobs"
+  for target in $all_targets; do
+    reason=$(obstacle_of "$target")
+    if [ -n "$reason" ]; then
+      row "$target" - 0 0 0 1 - "$reason"
+    else
+      say "building $target"
+      if (build "$target"); then
+        jobs_of "$target" >>"$report_dir/jobs"
+      else
+        row "$target" - 1 0 1 0 - "does not build; see build/log/build-$target"
+      fi
+    fi
+  done
+  say "testing, $(cores) runs at a time"
+  sort -r "$report_dir/jobs" | xargs -n 2 -P "$(cores)" "$root/dev" job
+  tools/check/table "$report_dir" $all_targets
+}
