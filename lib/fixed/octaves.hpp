@@ -1,4 +1,4 @@
-// Options that touch single keys, for a block of 64 at a time: plain loops, which compilers turn into registers. The same numbers as
+// Options that touch single keys, for a block of 64 at a time: plain loops, which compilers turn into registers; once for each ISA. The same numbers as
 // octaves_with gives key by key.
 #pragma once
 #include "fixed/rows.hpp"
@@ -14,7 +14,7 @@ static inline bool in_octaves(const fixed_plan& p, const fixed_row& r) {
 // Keys first .. first + count - 1 of a block hold all that the row sees of it.
 static inline int count_of(const seen_of_block& seen) { return (seen.from < seen.to ? seen.to : seen.head) - seen.first; }
 
-static inline void hide_unseen(const seen_of_block& seen, int32_t* s, int32_t absent) {
+__attribute__((noinline)) static void hide_unseen(const seen_of_block& seen, int32_t* s, int32_t absent) {
   for (int j = 0; j < seen.first; ++j) s[j] = absent;
   for (int j = seen.head; j < seen.from; ++j) s[j] = absent;
   for (int j = seen.to; j < fixed_block; ++j) s[j] = absent;
@@ -24,7 +24,7 @@ static inline void hide_where_zero(const uint8_t* __restrict mask, int count, in
   for (int i = 0; i < count; ++i) s[i] = mask[i] ? s[i] : absent;
 }
 
-static inline void hide_masked(const key_options& o, const seen_of_block& seen, int32_t* s, int32_t absent) {
+__attribute__((noinline)) static void hide_masked(const key_options& o, const seen_of_block& seen, int32_t* s, int32_t absent) {
   hide_where_zero(o.mask, count_of(seen), absent, s + seen.first);
 }
 
@@ -78,7 +78,8 @@ static inline void add_slope(const key_options& o, int count, int32_t* t) {
 }
 
 // Scores of a block become octaves in place, all options applied; those of keys behind what the row sees are left.
-static inline void octaves_in_block(const key_options& o, const fixed_plan& p, const fixed_row& r, const seen_of_block& seen, int32_t* s) {
+__attribute__((noinline)) static void octaves_in_block(const key_options& o, const fixed_plan& p, const fixed_row& r,
+                                                       const seen_of_block& seen, int32_t* s) {
   const int count = count_of(seen);
   s += seen.first;
   if (o.sums) take_key_sums(o.sums, p.zero_q, count, s);
