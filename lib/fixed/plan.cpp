@@ -87,7 +87,7 @@ int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
   return FOVEA_OK;
 }
 
-// Tables of options, an argument to blame each; where a table is not given, it takes no bytes.
+// Tables of options, an argument to blame each.
 class tables_of {
  public:
   tables_of(const fovea_fixed_attention& a, fixed_plan& p) : a_(a), p_(p) {}
@@ -104,8 +104,6 @@ class tables_of {
 
  private:
   FOVEA_ONCE static int32_t place_table(const void* data, const extent& e, size_t element, int32_t argument, byte_range& bytes) {
-    bytes = {};
-    if (!data) return FOVEA_OK;
     if (e.head_stride < 0 || e.token_stride < 0) return refusal(FOVEA_STRIDE, argument);
     size_t size;
     if (!bytes_of(e, element, size) || !range_of(data, size, bytes)) return refusal(FOVEA_OVERFLOW, argument);
@@ -116,22 +114,26 @@ class tables_of {
   const fixed_plan& p_;
 };
 
+// Most calls give none of them, and on a small core each question costs.
 FOVEA_ONCE int32_t check_tables(const fovea_fixed_attention& a, fixed_plan& p) {
   using f = fixed_footprint;
   const tables_of tables(a, p);
   byte_range* in = p.bytes.in;
-  if (const int32_t s = tables.per_head(a.head_scales, sizeof(fovea_fixed_scale) / 4, FOVEA_ARG_SCALE, in[f::scales])) return s;
-  if (const int32_t s = tables.per_key(a.key_multipliers, 4, FOVEA_ARG_K, in[f::multipliers])) return s;
-  if (const int32_t s = tables.per_key(a.key_sums, 4, FOVEA_ARG_K, in[f::sums])) return s;
-  if (const int32_t s = tables.per_key(a.value_weights, 2, FOVEA_ARG_V, in[f::value_weights])) return s;
-  if (const int32_t s = tables.per_row(a.mask, 1, in[f::mask])) return s;
-  if (const int32_t s = tables.per_row(a.bias, 4, in[f::bias])) return s;
-  if (const int32_t s = tables.per_head(a.alibi, 1, FOVEA_ARG_ALIBI, in[f::alibi])) return s;
-  return tables.per_head(a.sinks, 1, FOVEA_ARG_SINKS, in[f::sinks]);
+  int32_t s = FOVEA_OK;
+  if (a.head_scales) s = tables.per_head(a.head_scales, sizeof(fovea_fixed_scale) / 4, FOVEA_ARG_SCALE, in[f::scales]);
+  if (!s && a.key_multipliers.data) s = tables.per_key(a.key_multipliers, 4, FOVEA_ARG_K, in[f::multipliers]);
+  if (!s && a.key_sums.data) s = tables.per_key(a.key_sums, 4, FOVEA_ARG_K, in[f::sums]);
+  if (!s && a.value_weights.data) s = tables.per_key(a.value_weights, 2, FOVEA_ARG_V, in[f::value_weights]);
+  if (!s && a.mask.data) s = tables.per_row(a.mask, 1, in[f::mask]);
+  if (!s && a.bias.data) s = tables.per_row(a.bias, 4, in[f::bias]);
+  if (!s && a.alibi) s = tables.per_head(a.alibi, 1, FOVEA_ARG_ALIBI, in[f::alibi]);
+  if (!s && a.sinks) s = tables.per_head(a.sinks, 1, FOVEA_ARG_SINKS, in[f::sinks]);
+  return s;
 }
 
 int32_t check_options(const fovea_fixed_attention& a, fixed_plan& p) {
   if (const int32_t s = check_visibility(a, p.see)) return s;
+  p.bytes = {};
   if (const int32_t s = check_tables(a, p)) return s;
   const auto per_key = [&](const fovea_fixed_per_key& x) { return x.head_stride ? x.head_stride : ptrdiff_t{a.keys}; };
   p.multipliers = {static_cast<const int32_t*>(a.key_multipliers.data), per_key(a.key_multipliers), 0};

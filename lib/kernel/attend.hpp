@@ -45,6 +45,7 @@ class tile_of_queries {
   const workspace& w_;
   const panels_of_keys<Isa> panels_;
   visit z_;                                // set by begin_span and visit_block
+  bool alike_ = false;                     // all rows see the same keys
   int group_rows_ = 0;                     // rows, rounded up to whole groups
   int64_t head_ = 0, from_ = 0, last_ = 0; // keys that some row sees: first_key .. head-1 and from .. last-1
   int64_t final_ = 0;                      // the last of them
@@ -63,14 +64,14 @@ class tile_of_queries {
     float* out = p_.out.data + first.head * p_.out.head + first.query * p_.out.token;
     const seen last = seen_by(p_.see, (job_.row + job_.rows - 1) / p_.group);
     seen s = seen_by(p_.see, query);
-    const bool alike = s == last; // runs only grow, so all rows between see the same
+    alike_ = s == last; // runs only grow, so all rows between see the same
     for (int r = 0; r < job_.rows; ++r, q += p_.q.head, out += p_.out.head) {
       w_.q_rows[r] = q, w_.out_rows[r] = out;
       w_.head[r] = s.head, w_.from[r] = s.from, w_.to[r] = s.to;
       if (++head < p_.group) continue;
       head = 0, ++query; // the next row is the first head of the next query
       q += p_.q.token - p_.group * p_.q.head, out += p_.out.token - p_.group * p_.out.head;
-      if (!alike) s = seen_by(p_.see, query);
+      if (!alike_) s = seen_by(p_.see, query);
     }
   }
 
@@ -166,16 +167,18 @@ class tile_of_queries {
     const auto within = [&](int32_t key) { return (key < first ? first : key < end ? key : end) - at; };
     z_.first_run = head_ > first ? 0 : 1;
     z_.was_done = z_.done;
+    int32_t from = within(w_.from[0]), to = within(w_.to[0]);
     for (int r = 0; r < group_rows_; ++r) {
-      z_.from[1][r] = within(w_.from[r]);
-      z_.to[1][r] = within(w_.to[r]);
+      if (!alike_) from = within(w_.from[r]), to = within(w_.to[r]);
+      z_.from[1][r] = from;
+      z_.to[1][r] = to;
     }
     for (int r = 0; r < group_rows_ && z_.first_run == 0; ++r) {
       z_.from[0][r] = first - at;
       z_.to[0][r] = within(w_.head[r]);
     }
-    const int from = z_.from[1][0], to = z_.to[1][0], last = job_.rows - 1;
-    const bool even = z_.first_run == 1 && from == z_.from[1][last] && to == z_.to[1][last] && from % 16 == 0 && to % 16 == 0;
+    const bool same = z_.from[1][0] == from && z_.to[1][0] == to; // as the last row: so do all between
+    const bool even = same && z_.first_run == 1 && from % 16 == 0 && to % 16 == 0;
     z_.even_from = even ? from : 0;
     z_.even_to = even ? to : 0;
     while (z_.done < job_.rows && w_.to[z_.done] <= end) ++z_.done;
