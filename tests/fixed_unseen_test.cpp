@@ -85,3 +85,21 @@ TEST_CASE("int8: a row that begins before all keys is zero, the row beside it is
       check_bits(x, a, x.expected());
     }
 }
+
+TEST_CASE("int8: without keys every row is zero and scratch ends where it should, wherever keys would begin") {
+  for (int32_t first : {0, 53, 64}) {
+    fixed_problem x("no keys");
+    fovea_fixed_attention a = x.heads(4, 2).dims(59, 10).lengths(3, 0).first_key(first).make(FOVEA_FIXED_S8, 7);
+    for (a.isa = FOVEA_FIXED_SCALAR; a.isa < FOVEA_FIXED_ISA_END; ++a.isa) {
+      if (!fovea_fixed_has_isa(a.isa)) continue;
+      CAPTURE(first);
+      CAPTURE(a.isa);
+      const size_t size = fovea_fixed_scratch(&a);
+      std::vector<unsigned char> scratch(size + 4096, 0x55);
+      CHECK(fovea_fixed_attend(&a, scratch.data(), size) == FOVEA_OK);
+      CHECK(x.out == std::vector<unsigned char>(x.out.size(), 0));
+      CHECK(std::vector<unsigned char>(scratch.begin() + static_cast<ptrdiff_t>(size), scratch.end()) ==
+            std::vector<unsigned char>(4096, 0x55));
+    }
+  }
+}

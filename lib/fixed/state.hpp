@@ -42,9 +42,9 @@ struct tile_state {
   // what they see only moves forward.
   int seen_keys(int r, int count, int64_t at) const {
     const fixed_row &first = rows[r], &last = rows[r + count - 1];
-    if (at < last.to && at + fixed_block > first.from) return static_cast<int>(smaller(last.to - at, fixed_block));
-    const bool in_head = at < last.head && at + fixed_block > p.see.first_key;
-    return in_head ? static_cast<int>(smaller(last.head - at, fixed_block)) : 0;
+    const auto meet = [&](int64_t from, int64_t to) { return from < to && at < to && at + fixed_block > from; };
+    if (meet(first.from, last.to)) return static_cast<int>(smaller(last.to - at, fixed_block));
+    return meet(p.see.first_key, last.head) ? static_cast<int>(smaller(last.head - at, fixed_block)) : 0;
   }
 
   uint32_t sum_of(int r) const { return Form::total(Form::load(sum + r * lanes)); }
