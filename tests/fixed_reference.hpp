@@ -173,6 +173,18 @@ inline std::vector<unsigned char> output(const call& x, int32_t h, int32_t i) {
   return bytes;
 }
 
+// The bytes of the whole output.
+inline std::vector<unsigned char> output(const fovea_fixed_attention& a) {
+  std::vector<unsigned char> all;
+  const call x{a};
+  for (int32_t h = 0; h < a.q_heads; ++h)
+    for (int32_t i = 0; i < a.queries; ++i) {
+      const std::vector<unsigned char> row = output(x, h, i);
+      all.insert(all.end(), row.begin(), row.end());
+    }
+  return all;
+}
+
 // softmax in double on the same integers, as real values: sum_j 2^t_j (v_j - zero) / sum_j 2^t_j, in units of v.
 inline std::vector<double> exact(const call& x, int32_t h, int32_t i) {
   std::vector<double> out(static_cast<size_t>(x.v_dim()), 0.0);

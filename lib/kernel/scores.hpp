@@ -11,7 +11,7 @@ struct packed_keys_view { // keys from .. to-1 of the block stand as panels at `
   int from, to;
 };
 
-// For one row memory is the limit: what comes a kilobyte later is asked for now, before the hardware would.
+// For one row memory is the limit: what comes a kilobyte later is fetched ahead of the hardware.
 struct load_ahead {
   static constexpr bool whole = true;
   template <class Vector>

@@ -17,15 +17,6 @@ inline uint32_t read_fixed_cpu() {
   return isas;
 }
 
-// One relaxed atomic word remembers the answer: a cpuid costs microseconds on a virtual machine.
-inline bool cpu_runs_fixed(int32_t isa) {
-  static uint32_t known;
-  uint32_t isas = __atomic_load_n(&known, __ATOMIC_RELAXED);
-  if (isas == 0) {
-    isas = read_fixed_cpu() | 1;
-    __atomic_store_n(&known, isas, __ATOMIC_RELAXED);
-  }
-  return isas >> isa & 1;
-}
+inline bool cpu_runs_fixed(int32_t isa) { return cpu_has<read_fixed_cpu>(isa); }
 
 } // namespace fovea
