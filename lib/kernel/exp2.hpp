@@ -21,12 +21,14 @@ FOVEA_INLINE floats<Isa, N> nearest(const floats<Isa, N>& x) {
 }
 
 // (2^r - 1) / r for |r| <= 1/2.
+constexpr float slope_terms[] = {1.32647273e-3f, 9.67151299e-3f, 5.55073358e-2f, 2.40222424e-1f, 6.93147004e-1f};
+
 template <class Isa>
 FOVEA_INLINE typename Isa::reg exp2_slope(typename Isa::reg r) {
-  auto p = Isa::fma(Isa::spread(1.32647273e-3f), r, Isa::spread(9.67151299e-3f));
-  p = Isa::fma(p, r, Isa::spread(5.55073358e-2f));
-  p = Isa::fma(p, r, Isa::spread(2.40222424e-1f));
-  return Isa::fma(p, r, Isa::spread(6.93147004e-1f));
+  auto p = Isa::fma(Isa::spread(slope_terms[0]), r, Isa::spread(slope_terms[1]));
+  p = Isa::fma(p, r, Isa::spread(slope_terms[2]));
+  p = Isa::fma(p, r, Isa::spread(slope_terms[3]));
+  return Isa::fma(p, r, Isa::spread(slope_terms[4]));
 }
 
 // 2^(score - top) for an integer top: shift = power_magic - top, floor = top + deepest. The subtraction happens in the exponent, without
@@ -38,14 +40,49 @@ FOVEA_INLINE typename Isa::reg exp2_reg(typename Isa::reg score, typename Isa::r
   const auto r = Isa::sub(x, Isa::sub(t, shift)); // exact, |r| <= 1/2
   return Isa::mul(Isa::fma(exp2_slope<Isa>(r), r, Isa::spread(1.f)), Isa::power(t));
 }
+// The same for sixteen lanes where a product overwrites what it is added to: terms come anew with each product, sixteen times each, and
+// (slope * r + 1) * 2^n becomes slope * 2^n * r + 2^n, which rounds alike.
+struct repeated_terms {
+  float of[5][16];
+  constexpr repeated_terms() : of{} {
+    for (int k = 0; k < 5; ++k)
+      for (float& x : of[k]) x = slope_terms[k];
+  }
+};
+alignas(64) constexpr repeated_terms terms;
+
+template <class Isa>
+FOVEA_INLINE f32x16<Isa> exp2_in_place(const f32x16<Isa>& score, typename Isa::reg shift, typename Isa::reg floor) {
+  typename Isa::reg r[4];
+  f32x16<Isa> w;
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const auto x = Isa::max(score.r[i], floor), t = Isa::add(x, shift);
+    r[i] = Isa::sub(x, Isa::sub(t, shift));
+    w.r[i] = Isa::power(t);
+  }
+  const auto c = Isa::spread(slope_terms[0]);
+  const typename Isa::sixteen first = {{c, c, c, c}};
+  const auto second = Isa::add_products(terms.of[1], first, r), third = Isa::add_products(terms.of[2], second, r);
+  const auto fourth = Isa::add_products(terms.of[3], third, r), slope = Isa::add_products(terms.of[4], fourth, r);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const auto x = Isa::mul(slope.val[i], w.r[i]);
+    Isa::add_product(w.r[i], x, r[i]);
+  }
+  return w;
+}
 template <class Isa, int N>
-FOVEA_INLINE floats<Isa, N> exp2_from(const floats<Isa, N>& score, const floats<Isa, N>& shift, const floats<Isa, N>& floor) {
-  return floats<Isa, N>::each([&](int i) { return exp2_reg<Isa>(score.r[i], shift.r[i], floor.r[i]); });
+FOVEA_INLINE floats<Isa, N> exp2_from(const floats<Isa, N>& score, typename Isa::reg shift, typename Isa::reg floor) {
+  if constexpr (Isa::by_lane && N == 16)
+    return exp2_in_place<Isa>(score, shift, floor);
+  else
+    return floats<Isa, N>::each([&](int i) { return exp2_reg<Isa>(score.r[i], shift, floor); });
 }
 // 2^x for x <= 0, no deeper than 2^-100: an exact power of two when x is an integer.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> exp2_below(const floats<Isa, N>& x) {
-  return exp2_from(x, floats<Isa, N>::all(power_magic), floats<Isa, N>::all(deepest));
+  return exp2_from(x, Isa::spread(power_magic), Isa::spread(deepest));
 }
 
 } // namespace fovea

@@ -12,7 +12,47 @@ struct neon_isa {
   static constexpr int lanes = 4;
 #if defined(__aarch64__)
   static constexpr bool by_lane = true; // a product may take one factor from any lane of a register
-  static FOVEA_INLINE reg fma_by_lane(reg a, int lane, reg b, reg c) { return vfmaq_f32(c, vdupq_n_f32(a[lane]), b); }
+  using sixteen = float32x4x4_t;
+  // In assembly, because compilers copy and spill accumulators of intrinsics here, and make two instructions of a load that moves p on.
+  // Volatile keeps loads where they are written: earlier ones would need more registers than there are.
+  static FOVEA_INLINE reg fma_by_lane(reg a, int lane, reg b, reg c) {
+    __asm__("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(c) : "w"(b), "w"(a), "i"(lane));
+    return c;
+  }
+  static FOVEA_INLINE void add_product(reg& z, reg x, reg y) { __asm__("fmla %0.4s, %1.4s, %2.4s" : "+w"(z) : "w"(x), "w"(y)); }
+  static FOVEA_INLINE void load_pair(const float*& p, reg& x, reg& y) {
+    __asm__ volatile("ldp %q0, %q1, [%2], 32" : "=w"(x), "=w"(y), "+r"(p) : "m"(*reinterpret_cast<const float(*)[8]>(p)));
+  }
+#if defined(__clang__) // its assembly does not take four registers as one
+  static FOVEA_INLINE sixteen load_sixteen(const float*& p, ptrdiff_t step) { return vld1q_f32_x4((p += step) - step); }
+  static FOVEA_INLINE sixteen add_products(const float* z, const sixteen& x, const reg (&y)[4]) {
+    return {{fma(x.val[0], y[0], load(z)), fma(x.val[1], y[1], load(z)), fma(x.val[2], y[2], load(z)), fma(x.val[3], y[3], load(z))}};
+  }
+#else
+  static FOVEA_INLINE sixteen load_sixteen(const float*& p, ptrdiff_t step) { // step floats on
+    sixteen x;
+    __asm__ volatile("ld1 {%S0.4s - %V0.4s}, [%1], %2" : "=w"(x), "+r"(p) : "r"(4 * step), "m"(*reinterpret_cast<const float(*)[16]>(p)));
+    return x;
+  }
+  static FOVEA_INLINE sixteen add_products(const float (&z)[16], const sixteen& x, const reg (&y)[4]) { // z + x * y, z loaded anew
+    sixteen sum;
+    __asm__(
+        "ld1 {%S0.4s - %V0.4s}, %1\n\t"
+        "fmla %S0.4s, %2.4s, %6.4s\n\t"
+        "fmla %T0.4s, %3.4s, %7.4s\n\t"
+        "fmla %U0.4s, %4.4s, %8.4s\n\t"
+        "fmla %V0.4s, %5.4s, %9.4s"
+        : "=&w"(sum)
+        : "Q"(z), "w"(x.val[0]), "w"(x.val[1]), "w"(x.val[2]), "w"(x.val[3]), "w"(y[0]), "w"(y[1]), "w"(y[2]), "w"(y[3]));
+    return sum;
+  }
+#endif
+  static FOVEA_INLINE sixteen load_sixteen(const float* p) { return vld1q_f32_x4(p); }
+  template <class Row>
+  static FOVEA_INLINE void store_columns(Row row, float* p) { // four rows side by side
+    const sixteen x = {{row(0), row(1), row(2), row(3)}};
+    vst4q_f32(p, x);
+  }
   static FOVEA_INLINE reg load_two(const float* p) { return vcombine_f32(vld1_f32(p), vdup_n_f32(0)); }
 #else
   static constexpr bool by_lane = false;

@@ -7,12 +7,10 @@
 namespace fovea {
 
 FOVEA_INLINE void prefetch(const float* p, int n) {
-#pragma GCC unroll 4
-  for (int i = 0; i < n; i += 16) __builtin_prefetch(p + i);
+  for (const float* end = p + n; p < end; p += 32) __builtin_prefetch(p), __builtin_prefetch(p + 16);
 }
 FOVEA_INLINE void prefetch_to_write(const float* p, int n) {
-#pragma GCC unroll 4
-  for (int i = 0; i < n; i += 16) __builtin_prefetch(p + i, 1);
+  for (const float* end = p + n; p < end; p += 32) __builtin_prefetch(p, 1), __builtin_prefetch(p + 16, 1);
 }
 
 struct unscaled {
@@ -33,38 +31,39 @@ struct scaled {
   }
 };
 
-// out[c * lead + l] = by(row(l)[c]) for as many rows as a register has lanes; the last four columns may overlap those before them.
-template <class Isa, class Row, class Scale>
-FOVEA_INLINE void pack_lanes(Row row, int dim, Scale by, float* out, ptrdiff_t lead) {
-  constexpr int lanes = Isa::lanes;
-  const float* at[lanes];
-  for (int l = 0; l < lanes; ++l) at[l] = row(l);
-  if (dim < 4) {
-    for (int c = 0; c < dim; ++c)
-      for (int l = 0; l < lanes; ++l) out[c * lead + l] = by(at[l][c]);
-    return;
-  }
-  for (int from = 0; from < dim; from += 4) {
-    const int c = from < dim - 4 ? from : dim - 4;
+// out[c * lead + l] = by(at[l][c]) for as many rows as a register has lanes; the last four columns may overlap those before them.
+template <class Isa, class Scale>
+FOVEA_INLINE void pack_lanes(const float* const (&at)[Isa::lanes], int dim, Scale by, float* out, ptrdiff_t lead) {
+  const auto four = [&](int c, float* to) FOVEA_LAMBDA_INLINE {
+    if constexpr (Isa::by_lane)
+      if (lead == 4) return Isa::store_columns([&](int l) FOVEA_LAMBDA_INLINE { return by(Isa::load(at[l] + c)); }, to);
     typename Isa::reg t[4];
     Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return at[l] + c; }, t);
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) Isa::store(out + (c + i) * lead, by(t[i]));
-  }
+    for (int i = 0; i < 4; ++i) Isa::store(to + i * lead, by(t[i]));
+  };
+  float* to = out;
+  for (int c = 0; c <= dim - 4; c += 4, to += 4 * lead) four(c, to);
+  if (dim % 4 == 0) return;
+  if (dim > 4) return four(dim - 4, out + (dim - 4) * lead);
+  for (int c = 0; c < dim; ++c)
+    for (int l = 0; l < Isa::lanes; ++l) out[c * lead + l] = by(at[l][c]);
 }
 
 // One panel: sixteen lanes, lane l is the row of key `first + l`. Lanes outside first_key .. end-1 repeat the nearest row given.
 template <class Isa>
 inline void pack_panel(const float* rows, ptrdiff_t stride, int64_t first, int64_t first_key, int64_t end, int dim, float* panel) {
-  const auto row = [&](int l) {
-    const int64_t key = first + l < first_key ? first_key : first + l < end ? first + l : end - 1;
-    return rows + static_cast<ptrdiff_t>(key - first_key) * stride;
-  };
   using packing = typename Isa::packing;
+  const bool all_given = first >= first_key && first + 16 <= end;
+  const float* at[packing::lanes];
+  const float* row = rows + static_cast<ptrdiff_t>(larger(first, first_key) - first_key) * stride;
   for (int l = 0; l < 16; l += packing::lanes) {
-    for (int64_t ahead = first + l + packing::lanes; ahead < first + l + 2 * packing::lanes && ahead < end; ++ahead)
-      prefetch(row(static_cast<int>(ahead - first)), dim);
-    pack_lanes<packing>([&](int i) { return row(l + i); }, dim, unscaled{}, panel + l, 16);
+    for (int i = 0; i < packing::lanes; ++i) {
+      at[i] = row;
+      const int64_t next = first + l + i + 1;
+      if (all_given || (next > first_key && next < end)) row += stride;
+    }
+    pack_lanes<packing>(at, dim, unscaled{}, panel + l, 16);
   }
 }
 

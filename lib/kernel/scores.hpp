@@ -14,9 +14,10 @@ struct packed_keys_view { // keys from .. to-1 of the block stand as panels at `
 // For one row memory is the limit: what comes a kilobyte later is fetched ahead of the hardware.
 struct load_ahead {
   static constexpr bool whole = true;
+  static FOVEA_INLINE void fetch(const float* p) { __builtin_prefetch(p + 256); }
   template <class Vector>
   static FOVEA_INLINE Vector load(const float* p) {
-    __builtin_prefetch(p + 256);
+    fetch(p);
     return Vector::load(p);
   }
 };
@@ -27,7 +28,7 @@ FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row,
   acc.clear();
   const float* panel = k.at + static_cast<ptrdiff_t>((key & -16) - k.from) * z.dim + key % 16;
   using load = std::conditional_t<Shape::rows == 1, load_ahead, load_whole>;
-  tile<1>(z.q + row, z.q_lead, panels_view{panel, 16 * static_cast<ptrdiff_t>(z.dim), 16}, z.dim, load{}, acc);
+  tile<1>(z.q + packed_row<Isa>(row, z.dim), z.q_lead, panels_view{panel, 16 * static_cast<ptrdiff_t>(z.dim), 16}, z.dim, load{}, acc);
   float* s = z.s + row * score_stride + key;
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * 16); });
 }

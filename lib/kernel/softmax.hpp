@@ -20,7 +20,7 @@ FOVEA_INLINE void walk(int from, int to, Whole whole, Edge edge) {
 template <bool Even, class Whole, class Edge>
 FOVEA_INLINE void walk_runs(const visit& z, int row, Whole whole, Edge edge) {
   if constexpr (Even)
-    for (int j = z.even_from; j < z.even_to; j += 16) whole(j);
+    for (int j = z.even_from, end = z.even_to; j < end; j += 16) whole(j);
   else
     for (int run = z.first_run; run < 2; ++run) walk(z.from[run][row], z.to[run][row], whole, edge);
 }
@@ -33,7 +33,7 @@ float peak_of(const visit& z, int row) {
   const row_bias bias = Step::biased ? bias_of(z, row) : row_bias{};
   auto peak = nothing;
   const auto whole = [&](int j) FOVEA_LAMBDA_INLINE {
-    const auto score = modified<Step>(z.job->p->modify, bias, j, 0, 16, f32x16<Isa>::load(s + j));
+    const auto score = modified<Step>(z.job->p->modify, bias, j, 0, 16, f32x16<Isa>::load_together(s + j));
     if constexpr (!Step::plain) score.store(s + j);
     peak = max(score, peak);
   };
@@ -95,7 +95,8 @@ FOVEA_INLINE void raise_tops(const visit& z, Peak peak_of_row) {
 template <class Isa, bool Hides, bool Even = false>
 FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
   float* s = z.s + row * score_stride;
-  const auto shift = f32x16<Isa>::all(power_magic - top), floor = f32x16<Isa>::all(top + deepest), zero = f32x16<Isa>::all(0);
+  const auto shift = Isa::spread(power_magic - top), floor = Isa::spread(top + deepest);
+  const auto zero = f32x16<Isa>::all(0);
   const auto weight = [&](const f32x16<Isa>& score) FOVEA_LAMBDA_INLINE {
     const auto w = exp2_from(score, shift, floor);
     if constexpr (!Hides) return w;
@@ -105,7 +106,7 @@ FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
   walk_runs<Even>(
       z, row,
       [&](int j) FOVEA_LAMBDA_INLINE {
-        const auto w = weight(f32x16<Isa>::load(s + j));
+        const auto w = weight(f32x16<Isa>::load_together(s + j));
         w.store(s + j);
         sum = sum + w;
       },

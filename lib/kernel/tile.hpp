@@ -28,6 +28,12 @@ struct accumulator {
   }
 };
 
+// Rows of a are packed [depth][lead]; where the ISA multiplies by lane, each four rows stand for themselves, [depth][4].
+template <class Isa>
+FOVEA_INLINE ptrdiff_t packed_row(int row, int depth) {
+  return Isa::by_lane ? (row & -4) * static_cast<ptrdiff_t>(depth) + (row & 3) : row;
+}
+
 struct panels_view { // where the vectors of a step stand: at + n * next + k * step
   const float* at;
   ptrdiff_t next, step;
@@ -35,6 +41,7 @@ struct panels_view { // where the vectors of a step stand: at + n * next + k * s
 
 struct load_whole {
   static constexpr bool whole = true;
+  static FOVEA_INLINE void fetch(const float*) {} // before a load
   template <class Vector>
   static FOVEA_INLINE Vector load(const float* p) {
     return Vector::load(p);
@@ -53,20 +60,88 @@ FOVEA_INLINE void tile_step(const float* a, const float* b, ptrdiff_t next, Load
     for (int n = 0; n < Shape::vectors; ++n) acc.at[m][n] = fma_by(a[m * RowStep], y[n], acc.at[m][n]);
 }
 
-// Where the ISA multiplies by any lane of a register, a comes in registers, four numbers with one load, and each register of b serves all
-// rows before the next one is loaded: beside the accumulators there is room for little else. use(row, y, its accumulator) multiplies.
-template <int Together, class Load, class Isa, class Shape, class Use>
-FOVEA_INLINE void each_register(const float* b, ptrdiff_t next, Load from, accumulator<Isa, Shape>& acc, Use use) {
-#pragma GCC unroll 16
-  for (int n = 0; n < Shape::vectors; ++n)
-#pragma GCC unroll 16
-    for (int i = 0; i < accumulator<Isa, Shape>::vector::regs; i += Together) {
-      const auto y = from.template load<floats<Isa, Together * Isa::lanes>>(b + n * next + i * Isa::lanes);
-#pragma GCC unroll 2
-      for (int j = 0; j < Together; ++j)
-#pragma GCC unroll 8
-        for (int m = 0; m < Shape::rows; ++m) use(m, y.r[j], acc.at[m][n].r[i + j]);
-    }
+// Where the ISA multiplies by any lane of a register, four numbers of a come with one load, and a vector of b with one instruction that also
+// moves on to the next step.
+template <class Isa, class Shape>
+struct vectors_of_b {
+  const float* at[Shape::vectors];
+  ptrdiff_t step;
+
+  explicit FOVEA_INLINE vectors_of_b(const panels_view& b) : step(b.step) {
+#pragma GCC unroll 4
+    for (int n = 0; n < Shape::vectors; ++n) at[n] = b.at + n * b.next;
+  }
+  template <class Load>
+  FOVEA_INLINE auto next(int n, Load from) {
+    from.fetch(at[n]);
+    return Isa::load_sixteen(at[n], step);
+  }
+};
+
+// Numbers of a: up to four rows of a step side by side.
+template <class Isa>
+struct rows_together {
+  const float* at;
+  typename Isa::reg x[2];
+
+  explicit FOVEA_INLINE rows_together(const float* a) : at(a) {}
+  FOVEA_INLINE void load(int step) {
+    if (step % 2 == 0) Isa::load_pair(at, x[0], x[1]);
+  }
+  FOVEA_INLINE typename Isa::reg fma(int step, int row, typename Isa::reg y, typename Isa::reg z) const {
+    return Isa::fma_by_lane(x[step % 2], row, y, z);
+  }
+  FOVEA_INLINE const float* next() const { return at; }
+};
+
+// Or the steps of each row side by side.
+template <class Isa, int Rows, int RowStep>
+struct steps_together {
+  const float* at[Rows];
+  typename Isa::reg x[Rows][2];
+
+  explicit FOVEA_INLINE steps_together(const float* a) {
+#pragma GCC unroll 4
+    for (int m = 0; m < Rows; ++m) at[m] = a + m * RowStep;
+  }
+  FOVEA_INLINE void load(int step) {
+#pragma GCC unroll 4
+    for (int m = 0; m < Rows; ++m)
+      if (step % 8 == 0) Isa::load_pair(at[m], x[m][0], x[m][1]);
+  }
+  FOVEA_INLINE typename Isa::reg fma(int step, int row, typename Isa::reg y, typename Isa::reg z) const {
+    return Isa::fma_by_lane(x[row][step % 8 / 4], step % 4, y, z);
+  }
+  FOVEA_INLINE const float* next() const { return at[0]; }
+};
+
+// From load `From` of a turn on, each vector is loaded before the one before it is used, for cores that do nothing out of order.
+template <int From, int End, class Numbers, class Vector, class Load, class Isa, class Shape>
+FOVEA_INLINE void rest_of_turn(Numbers& x, const Vector& y, vectors_of_b<Isa, Shape>& columns, Load from, accumulator<Isa, Shape>& acc) {
+  constexpr int step = From / Shape::vectors, n = From % Shape::vectors;
+  if (n == 0) x.load(step);
+  const auto use = [&]() FOVEA_LAMBDA_INLINE {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+#pragma GCC unroll 4
+      for (int m = 0; m < Shape::rows; ++m) acc.at[m][n].r[i] = x.fma(step, m, y.val[i], acc.at[m][n].r[i]);
+  };
+  if constexpr (From + 1 < End) {
+    const auto following = columns.next((From + 1) % Shape::vectors, from);
+    use();
+    rest_of_turn<From + 1, End>(x, following, columns, from, acc);
+  } else {
+    use();
+  }
+}
+
+// Eight steps at a time, as often as depth allows; a, b and depth tell what is left.
+template <class Numbers, class Load, class Isa, class Shape>
+FOVEA_INLINE void tile_by_lane(const float*& a, panels_view& b, int& depth, Load from, accumulator<Isa, Shape>& acc) {
+  vectors_of_b<Isa, Shape> columns(b);
+  Numbers x(a);
+  for (int turns = depth >> 3; turns > 0; --turns) rest_of_turn<0, 8 * Shape::vectors>(x, columns.next(0, from), columns, from, acc);
+  depth &= 7, a = x.next(), b.at = columns.at[0];
 }
 
 template <class Isa, int Rows>
@@ -82,33 +157,14 @@ struct side_by_side { // one number for each row, in lanes
   }
 };
 
-// Rows of a stand side by side: one step.
-template <class Load, class Isa, class Shape>
-FOVEA_INLINE void step_by_rows(const float* a, const float* b, ptrdiff_t next, Load from, accumulator<Isa, Shape>& acc) {
-  const side_by_side<Isa, Shape::rows> x(a);
-  each_register<2>(b, next, from, acc, [&](int m, auto y, auto& z) FOVEA_LAMBDA_INLINE { z = x.fma(m, y, z); });
-}
-
-// Steps of a stand side by side: four of them.
-template <int RowStep, class Load, class Isa, class Shape>
-FOVEA_INLINE void four_steps(const float* a, const panels_view& b, Load from, accumulator<Isa, Shape>& acc) {
-  typename Isa::reg x[Shape::rows];
-#pragma GCC unroll 8
-  for (int m = 0; m < Shape::rows; ++m) x[m] = Isa::load(a + m * RowStep);
-  const float* at = b.at;
-#pragma GCC unroll 4
-  for (int k = 0; k < 4; ++k, at += b.step)
-    each_register<1>(at, b.next, from, acc, [&](int m, auto y, auto& z) FOVEA_LAMBDA_INLINE { z = Isa::fma_by_lane(x[m], k, y, z); });
-}
-
 // Two steps a turn: one more and compilers spill accumulators. RowStep is a constant so that a needs one pointer.
 template <int RowStep, class Load, class Isa, class Shape>
 FOVEA_INLINE void tile(const float* a, ptrdiff_t a_step, panels_view b, int depth, Load from, accumulator<Isa, Shape>& acc) {
-  if constexpr (Isa::by_lane && Load::whole && RowStep > 1) {
-    for (; depth >= 4; depth -= 4, a += 4, b.at += 4 * b.step) four_steps<RowStep>(a, b, from, acc);
-  } else if constexpr (Isa::by_lane && Shape::rows > 1 && RowStep == 1) {
-    for (; depth > 0; --depth, a += a_step, b.at += b.step) step_by_rows(a, b.at, b.next, from, acc);
-    return;
+  if constexpr (Isa::by_lane && Load::whole) {
+    if constexpr (RowStep == 1 && Shape::rows > 1)
+      tile_by_lane<rows_together<Isa>>(a, b, depth, from, acc);
+    else if (RowStep > 1 || a_step == 1)
+      tile_by_lane<steps_together<Isa, Shape::rows, RowStep>>(a, b, depth, from, acc);
   }
   for (; depth >= 2; depth -= 2, a += 2 * a_step, b.at += 2 * b.step) {
     tile_step<RowStep>(a, b.at, b.next, from, acc);

@@ -19,6 +19,7 @@ struct columns { // of one accumulator tile: where they stand in o, in V and out
 };
 struct whole_columns : columns {
   static constexpr bool whole = true;
+  static FOVEA_INLINE void fetch(const float*) {}
   template <class Vector>
   FOVEA_INLINE Vector load(const float* p) const {
     return Vector::load(p);
@@ -68,12 +69,19 @@ __attribute__((noinline)) void add_row_by_row(const visit& z, int row, Columns c
     }
 }
 
+// Keys that all rows see.
+template <class Isa, class Shape, class Columns>
+FOVEA_INLINE void add_shared(const visit& z, int row, int begin, int end, Columns c, accumulator<Isa, Shape>& acc) {
+  const float* s = z.s + row * score_stride + begin;
+  if (begin < end) tile<score_stride>(s, 1, panels_view{z.v_row(begin) + c.at, 16, z.v_stride}, end - begin, c, acc);
+}
+
 // One run of keys: first what not all rows of the group see yet, then what all see, then what not all see any more. Where each row begins
 // or ends one key after the row before it, as in windows and causal attention, there is no branch between the rows. Behind a prefix the
 // second run may begin with a jump, but only once: a first step of one and the right total leave no room for it.
 template <class Isa, class Shape, class Columns>
 FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulator<Isa, Shape>& acc) {
-  constexpr int last = Shape::rows - 1, second = last > 0 ? 1 : 0;
+  constexpr int last = Shape::rows - 1, second = 1;
   using vector = floats<Isa, Shape::lanes>;
   const int32_t *from = z.from[run] + row, *to = z.to[run] + row;
   const float* s = z.s + row * score_stride;
@@ -89,23 +97,23 @@ FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulat
     add_row_by_row(*z.shared, row, c, low, high, false, copy);
     acc = copy;
   };
-  if (last > 0 && begin >= end) return add_ragged({from, 0}, {to, 0});
+  if (begin >= end) return add_ragged({from, 0}, {to, 0});
   const int fewer = begin - from[0], more = to[last] - end;
-  if (last > 0 && fewer == last && from[second] == from[0] + 1) {
+  if (fewer == last && from[second] == from[0] + 1) {
 #pragma GCC unroll 16
     for (int t = 0; t < last; ++t)
 #pragma GCC unroll 16
       for (int m = 0; m <= t; ++m) add(m, begin - last + t);
-  } else if (last > 0 && fewer > 0) {
+  } else if (fewer > 0) {
     add_ragged({from, 0}, {nullptr, begin});
   }
-  if (begin < end) tile<score_stride>(s + begin, 1, panels_view{z.v_row(begin) + c.at, 16, z.v_stride}, end - begin, c, acc);
-  if (last > 0 && more == last && to[second] == to[0] + 1) {
+  add_shared(z, row, begin, end, c, acc);
+  if (more == last && to[second] == to[0] + 1) {
 #pragma GCC unroll 16
     for (int t = 0; t < last; ++t)
 #pragma GCC unroll 16
       for (int m = t + 1; m <= last; ++m) add(m, end + t);
-  } else if (last > 0 && more > 0) {
+  } else if (more > 0) {
     add_ragged({nullptr, end}, {to, 0});
   }
 }
@@ -164,7 +172,11 @@ FOVEA_INLINE void value_tile(const visit& z, const value_group& g, Columns c) {
   if (Isa::lanes > 1 && g.even) // a second copy of the loop; on a microcontroller code counts for more
     tile<score_stride>(g.s, 1, panels_view{g.v + c.at, 16, z.v_stride}, g.to - g.from, c, acc);
   else
-    for (int run = z.first_run; run < 2; ++run) add_run(z, run, g.row, c, acc);
+    for (int run = z.first_run; run < 2; ++run)
+      if constexpr (Shape::rows == 1)
+        add_shared(z, g.row, z.from[run][g.row], z.to[run][g.row], c, acc);
+      else
+        add_run(z, run, g.row, c, acc);
   if (z.masked && leaked(acc)) {
     accumulator<Isa, Shape> shown;
     shown.clear();
