@@ -4,19 +4,27 @@
 #include "range.hpp"
 #include "visible.hpp"
 
-#define FOVEA_ONCE __attribute__((noinline, cold)) // what runs once a call should be small, not fast
+// What runs once a call should be small, not fast.
+#if defined(__clang__)
+#define FOVEA_ONCE __attribute__((noinline, cold, minsize))
+#else
+#define FOVEA_ONCE __attribute__((noinline, cold))
+#endif
 
 namespace fovea {
 
 constexpr int32_t refusal(int32_t reason, int32_t argument) { return reason | argument << 8; }
 
+// Of counts, which are not negative: small cores need less code for it.
+constexpr int32_t quotient(int32_t a, int32_t b) { return static_cast<int32_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b)); }
+
 template <class Call, class Plan>
-int32_t check_shape(const Call& a, int32_t greatest_dim, int32_t greatest_count, Plan& p) {
+static inline int32_t check_shape(const Call& a, int32_t greatest_dim, int32_t greatest_count, Plan& p) {
   if (a.q_heads < 1 || a.q_heads > greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
   if (a.kv_heads < 0 || a.kv_heads > a.q_heads) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
   p.kv_heads = a.kv_heads ? a.kv_heads : a.q_heads;
-  if (a.q_heads % p.kv_heads != 0) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
-  p.group = a.q_heads / p.kv_heads;
+  p.group = quotient(a.q_heads, p.kv_heads);
+  if (p.group * p.kv_heads != a.q_heads) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
   if (a.dim < 1 || a.dim > greatest_dim) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
   if (a.v_dim < 0 || a.v_dim > greatest_dim) return refusal(FOVEA_SIZE, FOVEA_ARG_V_DIM);
   p.dim = a.dim;
@@ -45,7 +53,7 @@ int32_t check_visibility(const Call& a, visibility& s) {
 }
 
 template <class Plan>
-int32_t check_part(const fovea_part& part, Plan& p) {
+static inline int32_t check_part(const fovea_part& part, Plan& p) {
   const bool all = part.index == 0 && part.count == 0;
   if (!all && (part.index < 0 || part.index >= part.count)) return refusal(FOVEA_RANGE, FOVEA_ARG_PART);
   p.part = part.index;
@@ -54,7 +62,7 @@ int32_t check_part(const fovea_part& part, Plan& p) {
 }
 
 // Rows of an output must not share an element: tokens lie within heads, or heads within tokens.
-inline bool rows_apart(const extent& e) {
+static inline bool rows_apart(const extent& e) {
   if (e.heads == 0 || e.tokens == 0) return true;
   if ((e.tokens > 1 && e.token_stride < e.row) || (e.heads > 1 && e.head_stride < e.row)) return false;
   const bool in_heads = e.heads == 1 || e.head_stride >= (e.tokens - 1) * e.token_stride + e.row;
@@ -63,22 +71,23 @@ inline bool rows_apart(const extent& e) {
 }
 
 // Where a tensor stands: strides of 0 become numbers in e, whose counts are given; returns the reason to refuse it, or FOVEA_OK.
-__attribute__((noinline)) inline int32_t place(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride, size_t element,
-                                               bool written, extent& e, byte_range& bytes) {
-  if (head_stride < 0 || token_stride < 0) return FOVEA_STRIDE;
+static inline int32_t place(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride, size_t element, bool written, extent& e,
+                            byte_range& bytes) {
+  if ((head_stride | token_stride) < 0) return FOVEA_STRIDE;
+  const bool dense = !multiplies_slowly && !(head_stride | token_stride); // then its bytes are a product, and its rows lie apart
   e.token_stride = token_stride ? token_stride : e.row;
   e.head_stride = head_stride;
   if (!head_stride && __builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens), e.token_stride, &e.head_stride)) return FOVEA_OVERFLOW;
   size_t size;
-  if (!bytes_of(e, element, size) || !range_of(data, size, bytes)) return FOVEA_OVERFLOW;
-  if (written && !rows_apart(e)) return FOVEA_STRIDE;
+  if (!(dense ? dense_bytes_of(e, element, size) : bytes_of(e, element, size)) || !range_of(data, size, bytes)) return FOVEA_OVERFLOW;
+  if (written && !dense && !rows_apart(e)) return FOVEA_STRIDE;
   if (size && !data) return FOVEA_NULL;
   return (bytes.begin & (element - 1)) == 0 ? FOVEA_OK : FOVEA_ALIGN; // element is a power of two
 }
 
 // What a call touches beside its scratch: in[] and to[] of a plan's `bytes`.
 template <class Footprint>
-bool meets_any(const Footprint& f, byte_range scratch) {
+static inline bool meets_any(const Footprint& f, byte_range scratch) {
   for (const byte_range& r : f.in)
     if (meet(r, scratch)) return true;
   for (const byte_range& r : f.to)
@@ -95,7 +104,7 @@ size_t scratch_of(const Call* call, int32_t (*make)(const Call*, Plan&), size_t 
 
 // Scratch becomes a workspace, or is refused.
 template <class Plan, class Workspace>
-int32_t take_scratch(const Plan& p, void* scratch, size_t size, Workspace& w) {
+static inline int32_t take_scratch(const Plan& p, void* scratch, size_t size, Workspace& w) {
   if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
   byte_range bytes;
   if (!range_of(scratch, size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);

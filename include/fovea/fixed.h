@@ -82,6 +82,10 @@ typedef struct fovea_fixed_attention {
 } fovea_fixed_attention;
 
 FOVEA_API int32_t fovea_fixed_attend(const fovea_fixed_attention *a, void *scratch, size_t scratch_size);
+/* The same for firmware that must be small: what is not offered is FOVEA_UNSUPPORTED, and the linker leaves it out.
+ * _s8: no S16. _plain: S8, K and V in panels, integer output, and none of the optional tables from head_scales to sinks. */
+FOVEA_API int32_t fovea_fixed_attend_s8(const fovea_fixed_attention *a, void *scratch, size_t scratch_size);
+FOVEA_API int32_t fovea_fixed_attend_plain(const fovea_fixed_attention *a, void *scratch, size_t scratch_size);
 FOVEA_API int32_t fovea_fixed_check(const fovea_fixed_attention *a);       /* the status of an attend with enough scratch */
 FOVEA_API size_t fovea_fixed_scratch(const fovea_fixed_attention *a);      /* bytes that suffice; 0 if the call is refused */
 FOVEA_API size_t fovea_fixed_scratch_best(const fovea_fixed_attention *a); /* bytes; more is never used; 0 if the call is refused */

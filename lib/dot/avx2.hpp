@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "fixed/tile.hpp"
+#include "dot/quads.hpp"
 #include "fovea/fixed.h"
 
 namespace fovea {
@@ -29,15 +29,14 @@ struct avx2_registers {
     return _mm256_castps_si256(_mm256_shuffle_ps(even, odd, 0xdd));
   }
   static FOVEA_INLINE reg high_product(reg a, reg b) { return _mm256_shuffle_epi32(mixed_high_product(a, b), 0xd8); } // b: one number
-  static FOVEA_INLINE int32_t greatest(reg x) {
-    __m128i y = _mm_max_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
-    y = _mm_max_epi32(y, _mm_shuffle_epi32(y, 0x4e));
-    return _mm_cvtsi128_si32(_mm_max_epi32(y, _mm_shuffle_epi32(y, 0xb1)));
-  }
   static FOVEA_INLINE uint32_t total(reg x) {
     __m128i y = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
     y = _mm_add_epi32(y, _mm_shuffle_epi32(y, 0x4e));
     return static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_add_epi32(y, _mm_shuffle_epi32(y, 0xb1))));
+  }
+  static FOVEA_INLINE int smallest(reg words) {
+    const __m128i y = _mm_min_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)), sign = _mm_set1_epi16(-32768);
+    return static_cast<int16_t>(_mm_extract_epi16(_mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(y, sign)), sign), 0));
   }
   static FOVEA_INLINE void store_narrow(int16_t* p, const reg (&x)[2]) {
     store(p, _mm256_permute4x64_epi64(_mm256_packs_epi32(x[0], x[1]), 0xd8));
@@ -46,18 +45,11 @@ struct avx2_registers {
     const reg y = _mm256_permute4x64_epi64(_mm256_packs_epi32(x[0], x[1]), 0xd8);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1)));
   }
-};
 
-// What both orders of panels share: 16 bits of a row to all lanes, sixteen elements of a panel at a time.
-struct avx2_dot : avx2_registers {
-  using element = int16_t;
-  using acc = reg;
-  using piece = reg;
-  using chunk = const int16_t*;
-  static constexpr int rows = 1, regs = 2, piece_step = 16, planes = 1, block_step = 64, key_offset = 0;
-
-  static FOVEA_INLINE chunk take(const int16_t* a) { return a; }
-  static FOVEA_INLINE void multiply_add(acc& sum, piece y, reg x) {
+  static FOVEA_INLINE reg widened(const int8_t* p) { return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+  static FOVEA_INLINE reg spread_quad(int64_t x) { return _mm256_set1_epi64x(x); }
+  static FOVEA_INLINE reg pair_sums(reg a, reg b) { return _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8); }
+  static FOVEA_INLINE void dot_words(reg& sum, reg y, reg x) {
     reg product; // left to itself, gcc moves sums from register to register and spills
     asm("vpmaddwd %[y], %[x], %[product]\n\tvpaddd %[product], %[sum], %[sum]"
         : [sum] "+x"(sum), [product] "=&x"(product)
@@ -84,14 +76,20 @@ static inline void widen_and_split(int8_t* room, ptrdiff_t count) {
 }
 
 // Panels two deep: each lane has its sum.
-struct avx2_pairs : avx2_dot {
-  static constexpr int group = 2, deep = 2, slices = 1;
+struct avx2_pairs : avx2_registers {
+  using element = int16_t;
+  using acc = reg;
+  using piece = reg;
+  using chunk = const int16_t*;
+  static constexpr int rows = 1, group = 2, deep = 2, slices = 1, regs = 2, piece_step = 16, planes = 1, block_step = 64, key_offset = 0;
+
+  static FOVEA_INLINE chunk take(const int16_t* a) { return a; }
   static FOVEA_INLINE void load_column(const two_deep* b, piece (&y)[2]) { y[0] = load(b), y[1] = load(b + 16); }
   template <int Step>
   static FOVEA_INLINE void add(acc& sum, piece y, chunk x) {
     int32_t pair;
     std::memcpy(&pair, x, sizeof pair);
-    multiply_add(sum, y, _mm256_set1_epi32(pair));
+    dot_words(sum, y, spread(pair));
   }
   template <class Start>
   static FOVEA_INLINE void begin(acc (&sum)[2], Start start) {
@@ -100,26 +98,6 @@ struct avx2_pairs : avx2_dot {
   static FOVEA_INLINE void fold(const acc (&sum)[2], int, reg (&out)[2]) { out[0] = sum[0], out[1] = sum[1]; }
 };
 
-// Panels four deep, in halves of eight lanes: a register holds four lanes, two halves of each.
-struct avx2_quads : avx2_dot {
-  static constexpr int group = 4, deep = 4, slices = 2;
-  static FOVEA_INLINE void load_column(const int8_t* b, piece (&y)[2]) {
-    y[0] = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b)));
-    y[1] = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b) + 1));
-  }
-  template <int Step>
-  static FOVEA_INLINE void add(acc& sum, piece y, chunk x) {
-    int64_t quad;
-    std::memcpy(&quad, x, sizeof quad);
-    multiply_add(sum, y, _mm256_set1_epi64x(quad));
-  }
-  template <class Start>
-  static FOVEA_INLINE void begin(acc (&sum)[2], Start start) {
-    sum[0] = sum[1] = _mm256_set1_epi64x(static_cast<uint32_t>(start(0)));
-  }
-  static FOVEA_INLINE void fold(const acc (&sum)[2], int, reg (&out)[1]) {
-    out[0] = _mm256_permute4x64_epi64(_mm256_hadd_epi32(sum[0], sum[1]), 0xd8);
-  }
-};
+using avx2_quads = word_quads<avx2_registers>;
 
 } // namespace fovea

@@ -1,6 +1,7 @@
-// Weights with AVX2, 32 keys at a time in 16-bit lanes: as 16 bits, or as two planes of bytes.
+// Weights with AVX2, 32 keys at a time in 16-bit lanes.
 #pragma once
 #include "dot/avx2.hpp"
+#include "fixed/arithmetic.hpp"
 
 namespace fovea {
 
@@ -58,63 +59,51 @@ struct avx2_weigher : avx2_registers {
     y[1] = _mm256_mulhrs_epi16(y[1], _mm256_unpackhi_epi8(low, high));
   }
 
-  // leave(j, y): keys j .. j + 15 in order. False, and nothing summed, when a key lies above the reference.
-  template <bool Octaves, class Leave>
-  FOVEA_INLINE bool weigh_by(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum, const int16_t* factors,
-                             Leave leave) const {
+  // Answers by how many octaves the reference rises; whole octaves of distances and the sum so far are all that changes then.
+  template <bool Octaves>
+  FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p, int32_t* sum,
+                         const int16_t* factors) const {
     const distances<Octaves> below{*constants, spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16)),
                                    spread(scale.score_multiplier), by(32 - scale.score_shift)};
-    reg sign = _mm256_setzero_si256(), sums = load(sum);
+    reg y[2][2], k[2][2], sums = load(sum);
 #pragma GCC unroll 2
-    for (int j = 0; j < 64; j += 32) {
-      reg a[4], y[2], k[2]; // keys 0-3, 8-11 | 4-7, 12-15 of each half
+    for (int j = 0; j < 2; ++j) {
+      reg a[4]; // keys 0-3, 8-11 | 4-7, 12-15 of each half
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) a[i] = below(s + j + 8 * i);
+      for (int i = 0; i < 4; ++i) a[i] = below(s + 32 * j + 8 * i);
 #pragma GCC unroll 2
       for (int h = 0; h < 2; ++h) {
-        y[h] = _mm256_srli_epi16(_mm256_unpacklo_epi64(a[2 * h], a[2 * h + 1]), 1);
-        k[h] = _mm256_unpackhi_epi64(a[2 * h], a[2 * h + 1]);
-        sign = _mm256_or_si256(sign, k[h]);
-      }
-      negative_exp2(y);
-      shift(y, k);
-#pragma GCC unroll 2
-      for (int h = 0; h < 2; ++h) {
-        sums = add(sums, _mm256_madd_epi16(y[h], load(constants->one)));
-        reg p = _mm256_permute4x64_epi64(y[h], 0xd8);
-        if (factors) p = _mm256_mulhrs_epi16(p, load(factors + j + 16 * h));
-        leave(j + 16 * h, p);
+        y[j][h] = _mm256_srli_epi16(_mm256_unpacklo_epi64(a[2 * h], a[2 * h + 1]), 1);
+        k[j][h] = _mm256_unpackhi_epi64(a[2 * h], a[2 * h + 1]);
       }
     }
-    if (_mm256_movemask_epi8(sign) & 0xaaaaaaaa) return false;
+    int rise = 0;
+    const reg nearest = _mm256_min_epi16(_mm256_min_epi16(k[0][0], k[0][1]), _mm256_min_epi16(k[1][0], k[1][1]));
+    if (__builtin_expect(_mm256_movemask_epi8(nearest) & 0xaaaaaaaa, 0)) {
+      rise = -smallest(nearest);
+      sums = first(static_cast<int32_t>(shift_round_sum(total(sums), rise)));
+      const reg up = _mm256_set1_epi16(static_cast<int16_t>(rise));
+#pragma GCC unroll 2
+      for (int j = 0; j < 2; ++j) k[j][0] = _mm256_add_epi16(k[j][0], up), k[j][1] = _mm256_add_epi16(k[j][1], up);
+    }
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; ++j) {
+      negative_exp2(y[j]);
+      shift(y[j], k[j]);
+#pragma GCC unroll 2
+      for (int h = 0; h < 2; ++h) {
+        sums = add(sums, _mm256_madd_epi16(y[j][h], load(constants->one)));
+        reg in_order = _mm256_permute4x64_epi64(y[j][h], 0xd8);
+        if (factors) in_order = _mm256_mulhrs_epi16(in_order, load(factors + 32 * j + 16 * h));
+        store(p + 32 * j + 16 * h, in_order);
+      }
+    }
     store(sum, sums);
-    return true;
+    return rise;
   }
 
  private:
   const avx2_constants* constants;
-};
-
-struct avx2_word_weigher : avx2_weigher {
-  template <bool Octaves>
-  FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p, int32_t* sum,
-                          const int16_t* factors) const {
-    return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, reg y) FOVEA_LAMBDA_INLINE { store(p + j, y); });
-  }
-};
-
-template <int Plane> // bytes from the plane of low bytes to that of high bytes
-struct avx2_byte_weigher : avx2_weigher {
-  template <bool Octaves>
-  FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, uint8_t* p, int32_t* sum,
-                          const int16_t* factors) const {
-    return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, reg y) FOVEA_LAMBDA_INLINE {
-      const reg low_bytes = _mm256_and_si256(y, _mm256_set1_epi16(255)), high_bytes = _mm256_srli_epi16(y, 8);
-      const reg bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(low_bytes, high_bytes), 0xd8); // low bytes, then high bytes
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(p + j), _mm256_castsi256_si128(bytes));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(p + Plane + j), _mm256_extracti128_si256(bytes, 1));
-    });
-  }
 };
 
 } // namespace fovea

@@ -2,7 +2,9 @@
 #pragma once
 #include <immintrin.h>
 
+#include "dot/quads.hpp"
 #include "dot/vnni.hpp"
+#include "fixed/arithmetic.hpp"
 #include "fovea/fixed.h"
 
 namespace fovea {
@@ -24,7 +26,6 @@ struct avx512_registers {
     const reg odd = _mm512_mul_epi32(_mm512_srli_epi64(a, 32), b);
     return _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epi32(a, b), static_cast<_MM_PERM_ENUM>(0xf5));
   }
-  static FOVEA_INLINE int32_t greatest(reg x) { return _mm512_reduce_max_epi32(x); }
   static FOVEA_INLINE uint32_t total(reg x) { return static_cast<uint32_t>(_mm512_reduce_add_epi32(x)); }
   static FOVEA_INLINE void store_narrow(int16_t* p, const reg (&x)[1]) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(x[0]));
@@ -33,18 +34,33 @@ struct avx512_registers {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x[0]));
   }
 
+  static FOVEA_INLINE int smallest(reg words) {
+    const __m256i x = _mm256_min_epi16(_mm512_castsi512_si256(words), _mm512_extracti64x4_epi64(words, 1));
+    const __m128i y = _mm_min_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1)), sign = _mm_set1_epi16(-32768);
+    return static_cast<int16_t>(_mm_extract_epi16(_mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(y, sign)), sign), 0));
+  }
+
   static FOVEA_INLINE reg flip(reg bytes) { return _mm512_xor_si512(bytes, _mm512_set1_epi8(-128)); }
-  static FOVEA_INLINE reg times_256(reg x) { return _mm512_slli_epi32(x, 8); }
-  static FOVEA_INLINE void dot(reg& sum, reg u, reg s) {
-    sum = _mm512_dpbusd_epi32(sum, u, s);
+  static FOVEA_INLINE reg widened(const int8_t* p) { return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
+  static FOVEA_INLINE reg spread_quad(int64_t x) { return _mm512_set1_epi64(x); }
+  static FOVEA_INLINE reg pair_sums(reg a, reg b) {
+    const reg evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return add(_mm512_permutex2var_epi32(a, evens, b), _mm512_permutex2var_epi32(a, _mm512_add_epi32(evens, spread(1)), b));
+  }
+  static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) { sum = kept(_mm512_dpbusd_epi32(sum, u, s)); }
+  static FOVEA_INLINE void dot_words(reg& sum, reg a, reg b) { sum = kept(_mm512_dpwssd_epi32(sum, a, b)); }
+
+ private:
+  static FOVEA_INLINE reg kept(reg sum) {
 #if !defined(__clang__)
     asm volatile("" : "+v"(sum)); // gcc reorders products until accumulators spill, unless each stays where it is
 #endif
+    return sum;
   }
 };
 
 using avx512vnni_keys = vnni_keys<avx512_registers>;
-using avx512vnni_values = vnni_values<avx512_registers>;
+using avx512vnni_values = word_quads<avx512_registers>;
 
 // Constants are made once and pinned: gcc would make them again for each row.
 struct avx512_weigher : avx512_registers {
@@ -70,14 +86,11 @@ struct avx512_weigher : avx512_registers {
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) f[h] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[h], f[h]), c0);
   }
-  static FOVEA_INLINE void store_bytes(uint8_t* p, reg words) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi16_epi8(words));
-  }
-
-  // False, and nothing summed, when a key lies above the reference. Octaves are the high half of (s << up) * multiplier.
+  // By how many octaves the reference rises: whole octaves of distances and the sum so far are all that changes.
+  // Octaves are the high half of (s << up) * multiplier.
   template <bool Octaves>
-  FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, uint8_t* p, int32_t* sum,
-                          const int16_t* factors) const {
+  FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p, int32_t* sum,
+                         const int16_t* factors) const {
     const reg base = spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16)), multiplier = spread(scale.score_multiplier);
     const __m128i up = by(32 - scale.score_shift);
     const auto below = [&](const int32_t* at) FOVEA_LAMBDA_INLINE {
@@ -91,22 +104,25 @@ struct avx512_weigher : avx512_registers {
       y[h] = _mm512_srli_epi16(_mm512_permutex2var_epi16(u[2 * h], low_halves, u[2 * h + 1]), 1);
       k[h] = _mm512_permutex2var_epi16(u[2 * h], high_halves, u[2 * h + 1]);
     }
-    const __mmask32 above = _mm512_movepi16_mask(_mm512_or_si512(k[0], k[1]));
     exp2(y);
+    const reg nearest = _mm512_min_epi16(k[0], k[1]);
+    int rise = 0;
+    if (__builtin_expect(_mm512_movepi16_mask(nearest) != 0, 0)) {
+      rise = -smallest(nearest);
+      sums = first(static_cast<int32_t>(shift_round_sum(total(sums), rise)));
+      const reg by = _mm512_set1_epi16(static_cast<int16_t>(rise));
+      k[0] = _mm512_add_epi16(k[0], by), k[1] = _mm512_add_epi16(k[1], by);
+    }
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) { // (2y >> k, plus 1) >> 1
       y[h] = _mm512_avg_epu16(_mm512_srlv_epi16(_mm512_add_epi16(y[h], y[h]), k[h]), _mm512_setzero_si512());
       sums = _mm512_dpwssd_epi32(sums, y[h], one);
       if (factors) y[h] = _mm512_mulhrs_epi16(y[h], load(factors + 32 * h));
     }
-#pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) {
-      store_bytes(p + 32 * h, y[h]);
-      store_bytes(p + avx512vnni_values::plane + 32 * h, _mm512_srli_epi16(y[h], 8));
-    }
-    if (above) return false;
+    store(p, y[0]);
+    store(p + 32, y[1]);
     store(sum, sums);
-    return true;
+    return rise;
   }
 };
 

@@ -1,14 +1,14 @@
 // Arm dot products: SDOT by lane, sixteen lanes four deep in four registers. Weights are two signed bytes: 256 * high + low.
 #pragma once
-#include "dot/neon.hpp"
+#include "dot/neon_weights.hpp"
 
 namespace fovea {
 
 struct dotprod_dot : neon_registers {
   using piece = int8x16_t;
   static constexpr int rows = 1, group = 4, deep = 16, slices = 1, regs = 4, piece_step = 16;
-  static FOVEA_INLINE void load_column(const int8_t* b, piece (&y)[4]) { // one instruction
-    const int8x16x4_t x = vld1q_s8_x4(b);
+  static FOVEA_INLINE void load_column(const int8_t*& b, piece (&y)[4]) {
+    const int8x16x4_t x = take_64(b);
     y[0] = x.val[0], y[1] = x.val[1], y[2] = x.val[2], y[3] = x.val[3];
   }
 };
@@ -35,16 +35,16 @@ struct dotprod_keys : dotprod_dot {
 };
 
 struct dotprod_values : dotprod_dot {
-  using element = int8_t; // 256 low bytes of a row, then 256 high bytes
+  using element = int8_t; // 16 low bytes, 16 high bytes, again and again
   struct acc {
     reg low, high;
   };
   struct chunk {
     int8x16_t low, high;
   };
-  static constexpr int planes = 2, block_step = 64, plane = 256;
+  static constexpr int planes = 2, block_step = 128;
 
-  static FOVEA_INLINE chunk take(const int8_t* a) { return {vld1q_s8(a), vld1q_s8(a + plane)}; }
+  static FOVEA_INLINE chunk take(const int8_t* a) { return {vld1q_s8(a), vld1q_s8(a + 16)}; }
   template <int Step>
   static FOVEA_INLINE void add(acc& sum, piece y, const chunk& x) {
     sum.low = vdotq_laneq_s32(sum.low, y, x.low, Step);
@@ -55,22 +55,34 @@ struct dotprod_values : dotprod_dot {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) sum[i] = {spread(0), spread(0)};
   }
+  static FOVEA_INLINE void resume(acc (&sum)[4], const int32_t* from) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) sum[i] = {load(from + 4 * i), spread(0)};
+  }
+  static FOVEA_INLINE void resume(acc (&sum)[4], const reg (&x)[4]) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) sum[i] = {x[i], spread(0)};
+  }
   static FOVEA_INLINE void fold(const acc (&sum)[4], int, reg (&out)[4]) {
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) out[i] = neon_registers::add(vshlq_n_s32(sum[i].high, 8), sum[i].low);
+    for (int i = 0; i < 4; ++i) out[i] = add_high_byte(sum[i].low, sum[i].high);
   }
 };
 
 // Leaves weights as two signed bytes: high = (y + 128) >> 8, low = the rest.
 struct dotprod_weigher : neon_weigher {
   template <bool Octaves>
-  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
-                                 const int16_t* factors) {
-    return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, int16x8_t y0, int16x8_t y1) FOVEA_LAMBDA_INLINE {
-      vst1q_s8(p + j, vuzp1q_s8(vreinterpretq_s8_s16(y0), vreinterpretq_s8_s16(y1)));
-      vst1q_s8(p + dotprod_values::plane + j, vrshrn_high_n_s16(vrshrn_n_s16(y0, 8), y1, 8));
+  FOVEA_INLINE void weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
+                          const int16_t* factors) const {
+    weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
+      vst1q_s8(p + 2 * j, low_bytes(y[0], y[1]));
+      vst1q_s8(p + 2 * j + 16, high_bytes(y[0], y[1]));
+      vst1q_s8(p + 2 * j + 32, low_bytes(y[2], y[3]));
+      vst1q_s8(p + 2 * j + 48, high_bytes(y[2], y[3]));
     });
   }
+  static FOVEA_INLINE int8x16_t low_bytes(int16x8_t a, int16x8_t b) { return vuzp1q_s8(vreinterpretq_s8_s16(a), vreinterpretq_s8_s16(b)); }
+  static FOVEA_INLINE int8x16_t high_bytes(int16x8_t a, int16x8_t b) { return vrshrn_high_n_s16(vrshrn_n_s16(a, 8), b, 8); }
 };
 
 } // namespace fovea

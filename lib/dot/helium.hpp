@@ -10,25 +10,26 @@ namespace fovea {
 struct helium_dot {
   using element = int8_t;
   static constexpr int most_rows = 2, planes = 2; // planes: 64 low bytes of a row, then 64 high bytes
+  static constexpr bool takes_queries = true;
 
   static void put_query(int8_t* to, int rows, int g, int c, const int8_t* q) { vstrbq_s8(to + c * rows + g * 16, vldrbq_s8(q)); }
 
-  FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of four
+  FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of sixteen
     asm("" : "+r"(value));                                               // else compilers call memset for zeros
     const int32x4_t all = vdupq_n_s32(value);
 #pragma GCC unroll 1
-    for (; count > 0; count -= 4, x += 4) vstrwq_s32(x, all);
+    for (; count > 0; count -= 16, x += 16) vstrwq_s32(x, all), vstrwq_s32(x + 4, all), vstrwq_s32(x + 8, all), vstrwq_s32(x + 12, all);
   }
 
   static int32_t largest(const int32_t* t) {
     int32_t top = INT32_MIN;
-#pragma GCC unroll 1
+#pragma GCC unroll 4
     for (int j = 0; j < fixed_block; j += 4) top = vmaxvq_s32(top, vldrwq_s32(t + j));
     return top;
   }
 
   using mapping = to_octaves; // scores become octaves while they are weighed
-  static mapping prepare(const int32_t*, to_octaves by) { return by; }
+  static mapping prepare(int32_t* s, const to_octaves& by) { return by.flat() ? map_now(s, by) : by; }
 
   static void score(int rows, const int8_t* q, const int8_t* keys, int depth, const int32_t* starts, int32_t* s) {
     if (rows == 1)
@@ -41,13 +42,33 @@ struct helium_dot {
     for (int g = 0; g < rows; ++g) add_row(weights + g * 2 * fixed_block, values, to + g * stride, count);
   }
 
-  // False, and nothing summed, when a key lies above the reference. VLD2 parts even from odd keys, VMOVNT and VSHRNT join them.
-  FOVEA_HOT static bool weigh(const int32_t* s, const to_octaves& by, int32_t base, int, int g, int8_t* to, uint32_t& total) {
-    const int32_t up = by.up - 1, multiplier = by.multiplier;
+  // False, and nothing summed, when a key lies above the reference.
+  static FOVEA_COMPACT bool weigh(const int32_t* s, to_octaves by, int32_t base, int, int g, int8_t* to, uint32_t& total) {
+    return weigh_row(s, base, by.multiplier, by.up - 1, to + g * 2 * fixed_block, total);
+  }
+
+  static void scale_weight(int8_t* weights, int, int g, int j, int32_t by) {
+    int8_t *low = weights + g * 2 * fixed_block + j, *high = low + fixed_block;
+    const int32_t weight = multiply_round(*high * 256 + *low, by);
+    *low = static_cast<int8_t>(weight), *high = static_cast<int8_t>((weight + 128) >> 8);
+  }
+
+  // The last store is predicated.
+  static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, const fixed_plan& p, unsigned char* out) {
+    if (f.left) shift_left(acc, p.width, f.left);
+    const number by{vdupq_n_s32(f.multiplier), (1 << (f.shift - 1)) - f.zero, -f.shift};
+    if (p.out_type == FOVEA_FIXED_S8)
+      write_as(acc, by, p.zero_out, p.v_dim, reinterpret_cast<int8_t*>(out));
+    else
+      write_as(acc, by, p.zero_out, p.v_dim, reinterpret_cast<int16_t*>(out));
+  }
+
+ private:
+  // VLD2 parts even from odd keys, VMOVNT and VSHRNT join them.
+  FOVEA_HOT static bool weigh_row(const int32_t* s, int32_t base, int32_t multiplier, int32_t up, int8_t* to, uint32_t& total) {
     const int32x4_t top = vdupq_n_s32(base);
     int16x8_t sign = vdupq_n_s16(0);
     int32_t sum = static_cast<int32_t>(total);
-    to += g * 2 * fixed_block;
     for (int j = 0; j < fixed_block; j += 8) {
       const int32x4x2_t x = vld2q_s32(s + j);
       const int32x4_t even = vsubq_s32(top, vqdmulhq_n_s32(vshlq_r_s32(x.val[0], up), multiplier));
@@ -64,35 +85,35 @@ struct helium_dot {
     return true;
   }
 
-  static void scale_weight(int8_t* weights, int, int g, int j, int32_t by) {
-    int8_t *low = weights + g * 2 * fixed_block + j, *high = low + fixed_block;
-    const int32_t weight = multiply_round(*high * 256 + *low, by);
-    *low = static_cast<int8_t>(weight), *high = static_cast<int8_t>((weight + 128) >> 8);
-  }
+  struct number { // of output, before zero_out is added
+    int32x4_t multiplier;
+    int32_t half, down;
+    FOVEA_COMPACT int32x4_t operator()(int32x4_t x) const { return vshlq_r_s32(vaddq_n_s32(vmulhq_s32(x, multiplier), half), down); }
+  };
 
-  // Eight numbers at a time, even and odd ones; the last store is predicated.
-  template <class T>
-  static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, int32_t zero, int count, T* out) {
-    if (f.left) shift_left(acc, count, f.left);
-    const int32_t half = (1 << (f.shift - 1)) - f.zero;
-    const int32x4_t multiplier = vdupq_n_s32(f.multiplier);
-    const auto number = [&](int32x4_t x)
-                            FOVEA_COMPACT_INLINE { return vshlq_r_s32(vaddq_n_s32(vmulhq_s32(x, multiplier), half), -f.shift); };
-    for (; count > 0; count -= 8, acc += 8, out += 8) {
-      const int32x4x2_t x = vld2q_s32(acc);
-      store(out, number(x.val[0]), number(x.val[1]), zero, vctp16q(static_cast<uint32_t>(count)));
+  // Sixteen at a time: every fourth number, joined twice. What saturates 16 bits is far beyond a byte.
+  static FOVEA_COMPACT void write_as(const int32_t* acc, const number& f, int32_t zero, int count, int8_t* out) {
+    for (; count > 0; count -= 16, acc += 16, out += 16) {
+      const int32x4x4_t x = vld4q_s32(acc);
+      const int16x8_t even = vqaddq_n_s16(join(f(x.val[0]), f(x.val[2])), static_cast<int16_t>(zero));
+      const int16x8_t odd = vqaddq_n_s16(join(f(x.val[1]), f(x.val[3])), static_cast<int16_t>(zero));
+      const int8x16_t y = vqmovntq_s16(vqmovnbq_s16(vdupq_n_s8(0), even), odd);
+      vstrbq_p_s8(out, y, vctp8q(static_cast<uint32_t>(count)));
     }
   }
-
- private:
+  static FOVEA_COMPACT void write_as(const int32_t* acc, const number& f, int32_t zero, int count, int16_t* out) {
+    for (; count > 0; count -= 4, acc += 4, out += 4) {
+      const int32x4_t y = vaddq_n_s32(f(vldrwq_s32(acc)), zero);
+      vstrhq_p_s32(out, vreinterpretq_s32_s16(vqmovnbq_s32(vdupq_n_s16(0), y)), vctp32q(static_cast<uint32_t>(count)));
+    }
+  }
   static FOVEA_COMPACT int16x8_t join(int32x4_t even, int32x4_t odd) { return vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), even), odd); }
-  static FOVEA_COMPACT void store(int8_t* out, int32x4_t even, int32x4_t odd, int32_t zero, mve_pred16_t p) {
-    const int16x8_t y = vqaddq_n_s16(join(even, odd), static_cast<int16_t>(zero)); // what saturates here is far beyond a byte
-    vstrbq_p_s16(out, vminq_s16(vmaxq_s16(y, vdupq_n_s16(-128)), vdupq_n_s16(127)), p);
+
+  FOVEA_COLD static mapping map_now(int32_t* s, const to_octaves& by) {
+    for (int j = 0; j < fixed_block; ++j) s[j] = by(s[j]);
+    return {};
   }
-  static FOVEA_COMPACT void store(int16_t* out, int32x4_t even, int32x4_t odd, int32_t zero, mve_pred16_t p) {
-    vstrhq_p_s16(out, join(vaddq_n_s32(even, zero), vaddq_n_s32(odd, zero)), p);
-  }
+
   FOVEA_COLD static void shift_left(int32_t* x, int count, int by) {
     for (; count > 0; count -= 4, x += 4) vstrwq_s32(x, vshlq_r_s32(vldrwq_s32(x), by));
   }
@@ -178,17 +199,18 @@ struct helium_dot {
     for (int from = 0; from < fixed_block; from += 32) {
       const int8_t *low = weights + from, *high = low + fixed_block;
       const int8x16_t l0 = vldrbq_s8(low), l1 = vldrbq_s8(low + 16), h0 = vldrbq_s8(high), h1 = vldrbq_s8(high + 16);
-      add_pairs(l0, l1, h0, h1, values + from, acc, count / 2);
+      add_pairs(l0, l1, h0, h1, values + from, acc, count / 4);
     }
   }
 
-  // Two elements a turn. Compilers load without moving the pointer on, and part what LDRD and STRD join.
-  static FOVEA_COMPACT void add_pairs(int8x16_t l0, int8x16_t l1, int8x16_t h0, int8x16_t h1, const int8_t* v, int32_t* acc, int pairs) {
+  // Twice two elements a turn. Compilers load without moving the pointer on, and part what LDRD and STRD join.
+  static FOVEA_COMPACT void add_pairs(int8x16_t l0, int8x16_t l1, int8x16_t h0, int8x16_t h1, const int8_t* v, int32_t* acc, int turns) {
     int32_t x, y, high;
     int8x16_t a, b;
     asm volatile(
-        "dls lr, %[pairs]\n"
+        "dls lr, %[turns]\n"
         "1:\n"
+        ".rept 2\n"
         "ldrd %[x], %[y], [%[acc]]\n"
         "vldrb.u8 %q[a], [%[v]], #16\n"
         "vmladava.s8 %[x], %q[a], %q[l0]\n"
@@ -205,9 +227,10 @@ struct helium_dot {
         "vmladava.s8 %[high], %q[b], %q[h1]\n"
         "add %[y], %[y], %[high], lsl #8\n"
         "strd %[x], %[y], [%[acc]], #8\n"
+        ".endr\n"
         "le lr, 1b"
         : [x] "=&Te"(x), [y] "=&Te"(y), [high] "=&Te"(high), [a] "=&w"(a), [b] "=&w"(b), [v] "+r"(v), [acc] "+r"(acc)
-        : [pairs] "r"(pairs), [l0] "w"(l0), [l1] "w"(l1), [h0] "w"(h0), [h1] "w"(h1)
+        : [turns] "r"(turns), [l0] "w"(l0), [l1] "w"(l1), [h0] "w"(h0), [h1] "w"(h1)
         : "lr", "memory");
   }
 };

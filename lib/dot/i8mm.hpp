@@ -14,34 +14,34 @@ struct i8mm_dot : neon_registers {
   struct piece {
     int8x16_t pair[2];
   };
-  using chunk = int8x16_t;
-  static constexpr int group = 8, deep = 8, slices = 1, regs = 4, key_offset = 0;
+  static constexpr int group = 8, slices = 1, regs = 4, key_offset = 0;
 
-  static FOVEA_INLINE void load_column(const int8_t* b, piece (&y)[4]) { // tile steps move by four deep within a group of eight
-    const int32x4x4_t first = vld1q_s32_x4(reinterpret_cast<const int32_t*>(b)),
-                      second = vld1q_s32_x4(reinterpret_cast<const int32_t*>(b + 64));
+  static FOVEA_INLINE void load_column(const int8_t*& b, piece (&y)[4]) { // tile steps move by four deep within a group of eight
+    const int8x16x4_t first = take_64(b), second = take_64(b);
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i)
-      y[i] = {
-          {vreinterpretq_s8_s32(vzip1q_s32(first.val[i], second.val[i])), vreinterpretq_s8_s32(vzip2q_s32(first.val[i], second.val[i]))}};
+    for (int i = 0; i < 4; ++i) {
+      const int32x4_t x = vreinterpretq_s32_s8(first.val[i]), z = vreinterpretq_s32_s8(second.val[i]);
+      y[i] = {{vreinterpretq_s8_s32(vzip1q_s32(x, z)), vreinterpretq_s8_s32(vzip2q_s32(x, z))}};
+    }
   }
-  static FOVEA_INLINE void load_column(const eight_deep* b, piece (&y)[4]) {
-    const int8_t* p = reinterpret_cast<const int8_t*>(b);
-    const int8x16x4_t low = vld1q_s8_x4(p), high = vld1q_s8_x4(p + 64);
+  static FOVEA_INLINE void load_column(const eight_deep*& b, piece (&y)[4]) {
+    const int8x16x4_t low = take_64(b), high = take_64(b);
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) y[i] = {{low.val[2 * i], low.val[2 * i + 1]}}, y[2 + i] = {{high.val[2 * i], high.val[2 * i + 1]}};
-  }
-  template <int Step>
-  static FOVEA_INLINE void add(acc& sum, const piece& y, chunk x) {
-    sum.pair[0] = vmmlaq_s32(sum.pair[0], x, y.pair[0]);
-    sum.pair[1] = vmmlaq_s32(sum.pair[1], x, y.pair[1]);
   }
 };
 
 template <int PieceStep> // 16 in panels of a cache, 32 in panels that are eight deep
 struct i8mm_keys : i8mm_dot {
   static constexpr int rows = 2, piece_step = PieceStep;
+  static constexpr int deep = 8;
+  using chunk = int8x16_t;
   static FOVEA_INLINE chunk take(const int8_t* a) { return vld1q_s8(a); }
+  template <int Step>
+  static FOVEA_INLINE void add(acc& sum, const piece& y, chunk x) {
+    sum.pair[0] = vmmlaq_s32(sum.pair[0], x, y.pair[0]);
+    sum.pair[1] = vmmlaq_s32(sum.pair[1], x, y.pair[1]);
+  }
   template <class Start>
   static FOVEA_INLINE void begin(acc (&sum)[4], Start start) {
     const reg x = vcombine_s32(vdup_n_s32(start(0)), vdup_n_s32(start(1)));
@@ -60,30 +60,54 @@ struct i8mm_keys : i8mm_dot {
 template <int PieceStep>
 struct i8mm_values : i8mm_dot {
   static constexpr int rows = 1, piece_step = PieceStep, planes = 2, block_step = 128; // 8 low bytes, 8 high bytes, again and again
-  static FOVEA_INLINE chunk take(const int8_t* a) { return vld1q_s8(a); }
+  static constexpr int deep = 16;
+  struct chunk { // eight deep each
+    uint8x16_t step[2];
+  };
+  static FOVEA_INLINE chunk take(const int8_t* a) {
+    const uint8_t* p = reinterpret_cast<const uint8_t*>(a);
+    return {{vld1q_u8(p), vld1q_u8(p + 16)}};
+  }
+  template <int Step>
+  static FOVEA_INLINE void add(acc& sum, const piece& y, const chunk& x) {
+    sum.pair[0] = vusmmlaq_s32(sum.pair[0], x.step[Step], y.pair[0]);
+    sum.pair[1] = vusmmlaq_s32(sum.pair[1], x.step[Step], y.pair[1]);
+  }
   template <class Start>
   static FOVEA_INLINE void begin(acc (&sum)[4], Start) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) sum[i] = {{spread(0), spread(0)}};
   }
+  static FOVEA_INLINE void resume(acc (&sum)[4], const int32_t* from) {
+    const int32x2_t none = vdup_n_s32(0);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i, from += 4) sum[i] = {{vcombine_s32(vld1_s32(from), none), vcombine_s32(vld1_s32(from + 2), none)}};
+  }
+  static FOVEA_INLINE void resume(acc (&sum)[4], const reg (&x)[4]) {
+    const int32x2_t none = vdup_n_s32(0);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) sum[i] = {{vcombine_s32(vget_low_s32(x[i]), none), vcombine_s32(vget_high_s32(x[i]), none)}};
+  }
   static FOVEA_INLINE void fold(const acc (&sum)[4], int, reg (&out)[4]) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       const int64x2_t a = vreinterpretq_s64_s32(sum[i].pair[0]), b = vreinterpretq_s64_s32(sum[i].pair[1]);
-      const reg low = vreinterpretq_s32_s64(vtrn1q_s64(a, b)), high = vreinterpretq_s32_s64(vtrn2q_s64(a, b));
-      out[i] = neon_registers::add(vshlq_n_s32(high, 8), low);
+      out[i] = add_high_byte(vreinterpretq_s32_s64(vtrn1q_s64(a, b)), vreinterpretq_s32_s64(vtrn2q_s64(a, b)));
     }
   }
 };
 
-// Weights as pairs of eight signed bytes, low and high.
+// Weights as pairs of eight unsigned bytes, low and high.
 struct i8mm_weigher : neon_weigher {
+  uint8x16_t order = {0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15};
+  FOVEA_INLINE i8mm_weigher() { asm("" : "+w"(order)); }
+
   template <bool Octaves>
-  static FOVEA_INLINE bool weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
-                                 const int16_t* factors) {
-    return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, int16x8_t y0, int16x8_t y1) FOVEA_LAMBDA_INLINE {
-      vst1q_s8(p + 2 * j, vrshrn_high_n_s16(vmovn_s16(y0), y0, 8));
-      vst1q_s8(p + 2 * j + 16, vrshrn_high_n_s16(vmovn_s16(y1), y1, 8));
+  FOVEA_INLINE void weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
+                          const int16_t* factors) const {
+    weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) vst1q_s8(p + 2 * j + 16 * i, vqtbl1q_s8(vreinterpretq_s8_s16(y[i]), order));
     });
   }
 };

@@ -8,13 +8,14 @@ template <class Core>
 struct plain_dot : Core {
   using element = typename Core::element;
   static constexpr int planes = 1;
+  static constexpr bool takes_queries = false;
 
   static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of four
     asm("" : "+r"(value));                                     // else compilers call memset for zeros
     for (const int32_t* end = x + count; x != end; x += 4) x[0] = x[1] = x[2] = x[3] = value;
   }
 
-  static void put_query(element* to, int rows, int g, int c, const int8_t* q) { // 16 elements from c on
+  FOVEA_HOT static void put_query(element* to, int rows, int g, int c, const int8_t* q) { // 16 elements from c on
     to += Core::place(rows, g, c);
     for (int i = 0; i < 16; i += 4, to += 4 * rows) Core::put_four(to, rows, q + i);
   }
@@ -41,15 +42,19 @@ struct plain_dot : Core {
       for (int i = 0; i < 4; ++i) x[i] = Core::high_word(left_shift(x[i], up), multiplier);
   }
 
-  template <class T>
-  static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, int32_t zero, int count, T* out) {
-    high_products(acc, up_to(count, 4), f.multiplier, f.left);
-    narrow(acc, (1 << (f.shift - 1)) - f.zero, f.shift, zero, out, out + count);
+  static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, const fixed_plan& p, unsigned char* out) {
+    high_products(acc, p.width, f.multiplier, f.left);
+    const int32_t half = (1 << (f.shift - 1)) - f.zero;
+    if (p.out_type == FOVEA_FIXED_S8)
+      narrow(acc, half, f.shift, p.zero_out, reinterpret_cast<int8_t*>(out), p.v_dim);
+    else
+      narrow(acc, half, f.shift, p.zero_out, reinterpret_cast<int16_t*>(out), p.v_dim);
   }
 
   // Scores become octaves in place, before they are weighed: both at once want more registers than there are.
   struct mapping {
     int32_t operator()(int32_t octaves) const { return octaves; }
+    static int32_t absent() { return fixed_absent; }
   };
   static mapping prepare(int32_t* s, const to_octaves& by) {
     high_products(s, fixed_block, by.multiplier, by.up);
@@ -75,8 +80,9 @@ struct plain_dot : Core {
   }
 
   template <class T>
-  FOVEA_HOT static void narrow(const int32_t* x, int32_t half, int shift, int32_t zero, T* out, const T* end) {
-    for (; out != end; ++out) *out = static_cast<T>(Core::template saturate<8 * sizeof(T)>(((*x++ + half) >> shift) + zero));
+  FOVEA_HOT static void narrow(const int32_t* x, int32_t half, int shift, int32_t zero, T* out, int32_t count) {
+    for (const T* end = out + count; out != end; ++out)
+      *out = static_cast<T>(Core::template saturate<8 * sizeof(T)>(((*x++ + half) >> shift) + zero));
   }
 
   // to[g][lane] += sum over depth of a[g] * panel[lane]; sixteen lanes a panel.
@@ -130,6 +136,7 @@ struct plain_weights {
   }
 
   static void put_four(Element* to, int rows, const int8_t* q) {
+#pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) to[i * rows] = q[i];
   }
 

@@ -72,7 +72,7 @@ static constexpr int leading_zeros(uint32_t x) {
 // How many keys a sequence may have decides how far block sums are shifted before they are added.
 static constexpr int spill_of(int32_t max_keys, int32_t free_keys) {
   int spill = 0;
-  while ((static_cast<int64_t>(free_keys) << spill) < max_keys) ++spill;
+  while (free_keys << spill < max_keys) ++spill;
   return spill;
 }
 

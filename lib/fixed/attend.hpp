@@ -2,6 +2,7 @@
 // four blocks.
 #pragma once
 #include <new>
+#include <type_traits>
 
 #include "fixed/finish.hpp"
 #include "fixed/kernel.hpp"
@@ -31,6 +32,16 @@ struct register_writer {
     }
     write_integers(acc + c, f, count - c, zero, out + c);
   }
+};
+
+// A form may have a writer of its own.
+template <class Form, class = void>
+struct writer_of {
+  using type = register_writer<Form>;
+};
+template <class Form>
+struct writer_of<Form, std::void_t<typename Form::writer>> {
+  using type = typename Form::writer;
 };
 
 template <class Form>
@@ -91,7 +102,7 @@ void attend_tile(const fixed_job& job) {
   const fixed_row &first = t.rows[0], &last = t.rows[job.rows - 1];
   const int64_t run_keys = fixed_run_blocks * fixed_block, from = last.head > t.p.see.first_key ? t.p.see.first_key : first.from;
   for (int64_t at = from / run_keys * run_keys; at < last.to; at += run_keys) visit_run(t, at / fixed_block);
-  for (int r = 0; r < job.rows; ++r) finish_row_by<register_writer<Form>>(t.p, t.rows[r], t.output(r), t.sum_of(r));
+  for (int r = 0; r < job.rows; ++r) finish_row_by<typename writer_of<Form>::type>(t.p, t.rows[r], t.output(r), t.sum_of(r));
 }
 
 // An ISA has a form for panels as callers store them, and one for panels as it arranges them; they may be the same.

@@ -2,7 +2,7 @@
 #include "isa/fixed_table.hpp"
 #if defined(__x86_64__) || defined(__i386__)
 #include "platforms/x86/fixed_cpu.hpp"
-#elif defined(__linux__) && defined(__aarch64__)
+#elif defined(__linux__) && (defined(__aarch64__) || defined(__arm__))
 #include "platforms/linux-arm/fixed_cpu.hpp"
 #else
 namespace fovea {
@@ -41,30 +41,24 @@ const fixed_kernel* const kernels[] = {
 #endif
 };
 
-#if FOVEA_WITH_FIXED_S16
-const fixed_kernel* const wide_kernel = &fixed_wide_kernel;
-#else
-const fixed_kernel* const wide_kernel = nullptr;
-#endif
-
 const char* const names[] = {"best", "scalar", "avx2", "avxvnni", "avx512vnni", "neon", "dotprod", "i8mm", "thumb", "dsp", "helium"};
 static_assert(sizeof names / sizeof *names == FOVEA_FIXED_ISA_END);
 
 } // namespace
 
-const fixed_kernel* find_fixed_kernel(int32_t isa, bool wide) {
+const fixed_kernel* find_fixed_kernel(int32_t isa) {
   for (int i = static_cast<int>(sizeof kernels / sizeof *kernels) - 1; i >= 0; --i)
-    if ((isa == FOVEA_FIXED_BEST || kernels[i]->isa == isa) && cpu_runs_fixed(kernels[i]->isa)) return wide ? wide_kernel : kernels[i];
+    if ((isa == FOVEA_FIXED_BEST || kernels[i]->isa == isa) && cpu_runs_fixed(kernels[i]->isa)) return kernels[i];
   return nullptr;
 }
 
 } // namespace fovea
 
 int32_t fovea_fixed_isa() {
-  const fovea::fixed_kernel* k = fovea::find_fixed_kernel(FOVEA_FIXED_BEST, false);
+  const fovea::fixed_kernel* k = fovea::find_fixed_kernel(FOVEA_FIXED_BEST);
   return k ? k->isa : 0;
 }
 
-int32_t fovea_fixed_has_isa(int32_t isa) { return fovea::find_fixed_kernel(isa, false) != nullptr; }
+int32_t fovea_fixed_has_isa(int32_t isa) { return fovea::find_fixed_kernel(isa) != nullptr; }
 
 const char* fovea_fixed_isa_name(int32_t isa) { return isa >= 0 && isa < FOVEA_FIXED_ISA_END ? fovea::names[isa] : "unknown"; }

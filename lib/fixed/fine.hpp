@@ -1,4 +1,4 @@
-// Weights of 22 bits, long shifts, and a reciprocal of 30 bits: for where 15 bits are not enough.
+// Weights of 22 bits, and a reciprocal of 30 bits: for where 15 bits are not enough.
 #pragma once
 #include "fixed/arithmetic.hpp"
 #include "visible.hpp"
@@ -22,10 +22,6 @@ struct weights_of_22_bits {
     return y;
   }
 };
-
-static constexpr int64_t shift_round_long(int64_t x, int64_t shift) {
-  return shift == 0 ? x : shift > 62 ? 0 : (x >> shift) + ((x >> (shift - 1)) & 1);
-}
 
 static constexpr int length_of(int64_t x) { // in bits, at least 1
   int length = 1;

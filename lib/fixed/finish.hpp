@@ -12,21 +12,21 @@ struct output_factor {
   int shift, left;
 };
 
-// What zero_v adds to the sums of a row, in the units of its accumulators.
-static inline int64_t zero_sum(const fixed_plan& p, uint32_t sum) {
-  const int64_t half = p.spill ? int64_t{1} << (p.spill - 1) : 0;
-  return (static_cast<int64_t>(p.zero_v) * sum + half) >> p.spill;
+// What zero_v adds to the sums of a row, in the units of its accumulators: (zero_v * sum + half) >> spill. Like them it fits 32 bits.
+static inline int32_t zero_sum(const fixed_plan& p, uint32_t sum) {
+  const int32_t whole = static_cast<int32_t>(sum >> p.spill), rest = static_cast<int32_t>(sum - (sum >> p.spill << p.spill));
+  return p.zero_v * whole + ((p.zero_v * rest + ((1 << p.spill) >> 1)) >> p.spill);
 }
 
 static inline output_factor factor_of(const fixed_plan& p, const fovea_fixed_scale& scale, uint32_t sum) {
   const int zeros = leading_zeros(sum);
-  const uint32_t inverse = 0xffffffffu / ((sum << zeros) >> 15);
+  const uint32_t inverse = 0xffffffffu / ((sum << zeros) >> 15); // below 2^16
   output_factor f{};
-  f.multiplier = static_cast<int32_t>((static_cast<uint64_t>(inverse) * static_cast<uint32_t>(scale.out_multiplier)) >> 17);
+  f.multiplier = high_product(scale.out_multiplier, static_cast<int32_t>(inverse << 15));
   f.shift = 29 - zeros - scale.out_shift;
   if (f.shift > 31) return {0, 0, 1, 0}; // nothing is left of any sum
   if (f.shift < 1) f.left = 1 - f.shift, f.shift = 1;
-  f.zero = static_cast<int32_t>((zero_sum(p, sum) * (int64_t{1} << f.left) * f.multiplier) >> 32);
+  if (p.zero_v) f.zero = high_product(left_shift(zero_sum(p, sum), f.left), f.multiplier);
   return f;
 }
 
@@ -45,7 +45,7 @@ __attribute__((noinline)) static void write_integers(const int32_t* __restrict a
 // float(acc) * (scale / float(sum)): two roundings, the same everywhere.
 static inline void write_floats(const int32_t* acc, uint32_t sum, const fovea_fixed_scale& scale, const fixed_plan& p, uint32_t* out) {
   const uint32_t by = divide_floats(scale.f32_scale, float_of(sum));
-  const int64_t zero = p.zero_v ? zero_sum(p, sum) : 0;
+  const int64_t zero = zero_sum(p, sum);
   for (int c = 0; c < p.v_dim; ++c) out[c] = multiply_floats(float_of(acc[c] - zero), by);
 }
 

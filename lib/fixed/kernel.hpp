@@ -1,10 +1,25 @@
-// The seam between integer calls and their kernels: what an ISA offers, and one tile of rows as a job.
+// The seams of integer calls: what an ISA offers, one tile of rows as a job, and what an entry offers.
 #pragma once
 #include "fixed/plan.hpp"
 
 namespace fovea {
 
 struct fixed_job;
+struct fixed_row;
+struct seen_of_block;
+class fixed_panels;
+
+// What an entry offers beside int8 with K and V in panels and integer output, without tables. A call that asks for what is null is
+// refused; what serves it is not linked.
+struct fixed_offer {
+  const fixed_kernel* wide; // S16
+  int32_t (*check_tables)(const fovea_fixed_attention& a, fixed_plan& p);
+  uint32_t (*begin_with_sink)(const fixed_plan& p, fixed_row& r); // the weight of a key without a value that comes before all others
+  void (*octaves_by_key)(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block, const seen_of_block& seen, int32_t* s);
+  void (*write_floats)(const int32_t* acc, uint32_t sum, const fovea_fixed_scale& scale, const fixed_plan& p, uint32_t* out);
+  const int8_t* (*packed_keys)(fixed_panels& panels, int32_t block); // rows
+  const int8_t* (*packed_values)(const fixed_panels& panels, int32_t block);
+};
 
 struct fixed_kernel {
   int32_t isa;
@@ -20,25 +35,37 @@ struct fixed_kernel {
 // K and V of one kv head as panels: the caller's own, or packed into scratch, all of them once or one block at a time.
 class fixed_panels {
  public:
-  fixed_panels(const fixed_plan& p, int8_t* room, bool whole);
-  void turn_to(int32_t kv_head);
+  fixed_panels(const fixed_plan& p, int8_t* room, bool whole) : p_(p), room_(room), whole_(whole) {}
+  void turn_to(int32_t kv_head) {
+    if (kv_head == kv_head_) return;
+    kv_head_ = kv_head, packed_ = first_block();
+    keys_ = reinterpret_cast<const int8_t*>(p_.k.row(kv_head, 0)), values_ = reinterpret_cast<const int8_t*>(p_.v.row(kv_head, 0));
+  }
   bool one_at_a_time() const { return !p_.panels && !whole_; }
   bool arranged() const { return whole_ && p_.kernel->arrange; } // as the kernel wants them
-  const int8_t* keys(int64_t block);                             // of 64 keys, counted from absolute key 0
-  const int8_t* values(int64_t block);                           // with one_at_a_time: valid until the next block
+  // Of 64 keys, counted from absolute key 0; values with one_at_a_time: valid until the next block.
+  const int8_t* keys(int32_t block) { return p_.panels ? keys_ + offset(block, p_.depth) : p_.offer->packed_keys(*this, block); }
+  const int8_t* values(int32_t block) const {
+    return p_.panels ? values_ + offset(block, p_.width) : p_.offer->packed_values(*this, block);
+  }
+
+  static const int8_t* packed_keys(fixed_panels& panels, int32_t block);
+  static const int8_t* packed_values(const fixed_panels& panels, int32_t block);
 
  private:
-  int8_t* key_room(int64_t block) const;
-  int8_t* value_room(int64_t block) const;
-  int64_t first_block() const { return p_.see.first_key / fixed_block; }
-  void pack(int64_t block);
+  ptrdiff_t offset(int32_t block, int32_t dims) const { return static_cast<ptrdiff_t>(block - first_block()) * fixed_block * dims; }
+  int8_t* key_room(int32_t block) const;
+  int8_t* value_room(int32_t block) const;
+  int32_t first_block() const { return block_of(p_.see.first_key); }
+  int element() const { return arranged() ? p_.kernel->arranged_bytes : 1; } // bytes of an element in scratch
+  void pack(int32_t block);
 
   const fixed_plan& p_;
   int8_t* room_;
   bool whole_;
-  int element_; // bytes of an element in scratch
   int32_t kv_head_ = -1;
-  int64_t packed_ = 0; // blocks before this one stand in scratch
+  int32_t packed_ = 0;           // blocks before this one stand in scratch
+  const int8_t *keys_, *values_; // panels of this kv head, if the call gives them
 };
 
 struct fixed_job {
@@ -48,7 +75,25 @@ struct fixed_job {
   int32_t kv_head, row, rows;
 };
 
-const fixed_kernel* find_fixed_kernel(int32_t isa, bool wide); // null: this machine or this build has it not
+const fixed_kernel* find_fixed_kernel(int32_t isa); // null: this machine or this build has it not
+
+// What offers are made of.
+int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p);
+uint32_t begin_fixed_with_sink(const fixed_plan& p, fixed_row& r);
+uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum); // of sums, for float output; sum is not 0
+uint32_t fixed_float_product(int64_t acc, uint32_t by);
+void write_fixed_floats(const int32_t* acc, uint32_t sum, const fovea_fixed_scale& scale, const fixed_plan& p, uint32_t* out);
+void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block, const seen_of_block& seen, int32_t* s);
+
+constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* wide) {
+  return {wide,
+          check_fixed_tables,
+          begin_fixed_with_sink,
+          octaves_by_key,
+          write_fixed_floats,
+          fixed_panels::packed_keys,
+          fixed_panels::packed_values};
+}
 
 // Packs rows of 64 keys, those that the call gives; the places of others are left alone.
 void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim);

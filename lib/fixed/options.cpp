@@ -1,5 +1,6 @@
-// Options that touch single keys: masks, biases, ALiBi, a scale for each key, zero points of q.
-#include "fixed/rows.hpp"
+// What only some calls need: options that touch single keys (masks, biases, ALiBi, a scale for each key, zero points of q), sinks, and
+// float output.
+#include "fixed/finish.hpp"
 
 namespace fovea {
 
@@ -8,5 +9,17 @@ void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, in
   const key_options o = options_of(p, r, kv_head, at + seen.first);
   for (int j = 0; j < fixed_block; ++j) s[j] = seen.has(j) ? octaves_with(o, p, r, j - seen.first, s[j]) : fixed_absent;
 }
+
+uint32_t begin_fixed_with_sink(const fixed_plan& p, fixed_row& r) { return begin_with_sink(p, r); }
+
+void write_fixed_floats(const int32_t* acc, uint32_t sum, const fovea_fixed_scale& scale, const fixed_plan& p, uint32_t* out) {
+  if (sum == 0) return fill(out, p.v_dim, uint32_t{0}); // the row saw nothing
+  const uint32_t by = fixed_float_factor(scale, sum);
+  const int64_t zero = zero_sum(p, sum);
+  for (int c = 0; c < p.v_dim; ++c) out[c] = fixed_float_product(acc[c] - zero, by);
+}
+
+uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum) { return divide_floats(scale.f32_scale, float_of(sum)); }
+uint32_t fixed_float_product(int64_t acc, uint32_t by) { return multiply_floats(float_of(acc), by); }
 
 } // namespace fovea

@@ -117,54 +117,38 @@ void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t
   by_fours(at, count, fixed_panel_order == 1, four, [&](int32_t j) { put_value(panels, at + j, rows + j * stride, dim); });
 }
 
-fixed_panels::fixed_panels(const fixed_plan& p, int8_t* room, bool whole)
-    : p_(p), room_(room), whole_(whole), element_(arranged() ? p.kernel->arranged_bytes : 1) {}
-
-void fixed_panels::turn_to(int32_t kv_head) {
-  if (kv_head != kv_head_) packed_ = first_block();
-  kv_head_ = kv_head;
-}
-
 // All blocks of K, then all blocks of V.
-int8_t* fixed_panels::key_room(int64_t block) const {
-  const ptrdiff_t place = whole_ ? static_cast<ptrdiff_t>(block - first_block()) : 0;
-  return room_ + place * fixed_block * p_.depth * element_;
+int8_t* fixed_panels::key_room(int32_t block) const {
+  const ptrdiff_t place = whole_ ? block - first_block() : 0;
+  return room_ + place * fixed_block * p_.depth * element();
 }
-int8_t* fixed_panels::value_room(int64_t block) const {
-  const ptrdiff_t place = whole_ ? static_cast<ptrdiff_t>(block - first_block()) : 0;
+int8_t* fixed_panels::value_room(int32_t block) const {
+  const ptrdiff_t place = whole_ ? block - first_block() : 0;
   const ptrdiff_t blocks = whole_ ? static_cast<ptrdiff_t>(fixed_blocks_of(p_)) : 1;
-  return room_ + (blocks * p_.depth + place * p_.width) * fixed_block * element_;
+  return room_ + (blocks * p_.depth + place * p_.width) * fixed_block * element();
 }
 
-void fixed_panels::pack(int64_t block) {
-  const int64_t from = larger(block * fixed_block, p_.see.first_key), end = smaller((block + 1) * fixed_block, p_.see.end);
-  const int32_t at = static_cast<int32_t>(from - block * fixed_block), count = static_cast<int32_t>(end - from);
-  const ptrdiff_t row = static_cast<ptrdiff_t>(from - p_.see.first_key);
+void fixed_panels::pack(int32_t block) {
+  const int32_t first = block * fixed_block, behind = first + fixed_block;
+  const int32_t from = first < p_.see.first_key ? p_.see.first_key : first, end = behind < p_.see.end ? behind : p_.see.end;
+  const int32_t at = from - first, count = end - from, row = from - p_.see.first_key;
   const ptrdiff_t keys = fixed_block * static_cast<ptrdiff_t>(p_.depth), values = fixed_block * static_cast<ptrdiff_t>(p_.width);
-  int8_t *k = key_room(block) + keys * (element_ - 1), *v = value_room(block) + values * (element_ - 1);
+  int8_t *k = key_room(block) + keys * (element() - 1), *v = value_room(block) + values * (element() - 1);
   pack_fixed_keys(k, at, reinterpret_cast<const int8_t*>(p_.k.row(kv_head_, row)), p_.k.token, count, p_.dim);
   pack_fixed_values(v, at, reinterpret_cast<const int8_t*>(p_.v.row(kv_head_, row)), p_.v.token, count, p_.v_dim);
   if (arranged()) p_.kernel->arrange(key_room(block), keys), p_.kernel->arrange(value_room(block), values);
 }
 
-const int8_t* fixed_panels::keys(int64_t block) {
-  if (p_.panels) {
-    const ptrdiff_t place = static_cast<ptrdiff_t>(block - first_block());
-    return reinterpret_cast<const int8_t*>(p_.k.row(kv_head_, 0)) + place * fixed_block * p_.depth;
-  }
-  if (!whole_) {
-    pack(block);
+const int8_t* fixed_panels::packed_keys(fixed_panels& x, int32_t block) {
+  if (!x.whole_) {
+    x.pack(block);
   } else {
-    for (; packed_ <= block; ++packed_) pack(packed_); // a row may skip blocks, never go back: what it skips others may see
+    for (; x.packed_ <= block; ++x.packed_) x.pack(x.packed_); // a row may skip blocks, never go back: what it skips others may see
   }
-  return key_room(block);
+  return x.key_room(block);
 }
 
-const int8_t* fixed_panels::values(int64_t block) {
-  if (!p_.panels) return value_room(block);
-  const ptrdiff_t place = static_cast<ptrdiff_t>(block - first_block());
-  return reinterpret_cast<const int8_t*>(p_.v.row(kv_head_, 0)) + place * fixed_block * p_.width;
-}
+const int8_t* fixed_panels::packed_values(const fixed_panels& x, int32_t block) { return x.value_room(block); }
 
 namespace {
 

@@ -7,12 +7,14 @@
 namespace fovea {
 
 struct fixed_kernel;
+struct fixed_offer;
 
 constexpr int32_t fixed_greatest_dim = 1024;
 constexpr int32_t fixed_greatest_count = 0x3fffffff; // of tokens, positions and heads: rounding up never overflows
 constexpr int32_t fixed_unit_rows = 48;              // rows of one unit of work; a constant, so that parts do not depend on scratch
 
-constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) / step * step; }
+constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) & -step; } // a power of two
+constexpr int32_t block_of(int32_t key) { return static_cast<int32_t>(static_cast<uint32_t>(key) / fixed_block); }
 
 struct byte_rows { // [head][token] with strides in bytes
   const unsigned char* data;
@@ -27,9 +29,30 @@ struct table_of { // optional numbers: [head][row][key] with strides in elements
 };
 
 struct fixed_footprint { // of a call beside its scratch
-  enum input { q, k, v, scales, multipliers, sums, value_weights, mask, bias, alibi, sinks, inputs };
-  byte_range in[inputs], to[1];
+  struct inputs {        // q, k, v and the tables that are given: few calls give any
+    byte_range at[11];
+    int32_t count;
+    const byte_range* begin() const { return at; }
+    const byte_range* end() const { return at + count; }
+  } in;
+  byte_range to[1];
 };
+
+// Which keys are seen, as `visibility` says it, in 32 bits: keys stay below 2^30, and so far the rest is cut off. Keys from .. to - 1 are
+// those of query 0, `kept` is how far it sees those that are kept; for each query later it is one key further.
+struct fixed_visibility {
+  int32_t first_key, end, from, to, kept, prefix, keep;
+  int64_t position; // of query 0
+};
+
+constexpr seen seen_by(const fixed_visibility& see, int32_t query) {
+  const auto within = [](int32_t x, int32_t low, int32_t high) { return x < low ? low : x < high ? x : high; };
+  const int32_t kept = see.kept + query < see.keep ? see.kept + query : see.keep;
+  int32_t head = within(kept < see.prefix ? see.prefix : kept, see.first_key, see.end), from = within(see.from + query, head, see.end);
+  const int32_t to = within(see.to + query, from, see.end);
+  if (from == head) from = head = see.first_key; // the two runs touch: one run
+  return {head, from, to};
+}
 
 struct fixed_plan {
   byte_rows q, k, v;
@@ -43,7 +66,7 @@ struct fixed_plan {
   int32_t rows;                                      // queries * group: row = query * group + head in group
   int32_t zero_q, zero_k, zero_v, zero_out;
   int spill;
-  visibility see;
+  fixed_visibility see;
   const fovea_fixed_scale *scale, *head_scales;
   table_of<int32_t> multipliers, sums, bias;
   table_of<int16_t> value_weights;
@@ -52,6 +75,7 @@ struct fixed_plan {
   bool octaves_by_key; // scores become octaves one key at a time, because an option touches them
   int32_t part, parts;
   const fixed_kernel* kernel;
+  const fixed_offer* offer;
   fixed_footprint bytes;
 
   const fovea_fixed_scale& scale_of(int32_t head) const { return head_scales ? head_scales[head] : *scale; }
@@ -59,9 +83,7 @@ struct fixed_plan {
 
 inline size_t fixed_blocks_of(const fixed_plan& p) { // that the given keys touch
   if (p.see.end == p.see.first_key) return 0;
-  return static_cast<size_t>((p.see.end - 1) / fixed_block - p.see.first_key / fixed_block + 1);
+  return static_cast<size_t>(block_of(p.see.end - 1) - block_of(p.see.first_key) + 1);
 }
-
-int32_t make_fixed_plan(const fovea_fixed_attention* call, fixed_plan& p);
 
 } // namespace fovea

@@ -16,7 +16,8 @@ struct fixed_row {
 };
 
 static inline fixed_row make_row_of(const fixed_plan& p, int32_t q_head, int32_t query) {
-  fixed_row r{};
+  fixed_row r;
+  r.start = 0;
   r.query = query;
   r.q_head = q_head;
   r.q = p.q.row(r.q_head, r.query);
@@ -25,8 +26,6 @@ static inline fixed_row make_row_of(const fixed_plan& p, int32_t q_head, int32_t
   const seen s = seen_by(p.see, r.query);
   r.head = s.head, r.from = s.from, r.to = s.to;
   r.reference = fixed_lowest_reference;
-  // A flat scale does not carry a missing key's score far enough down.
-  r.by_key = p.octaves_by_key || r.scale->score_multiplier < 1 << 30;
   if (!p.zero_k) return r;
   int32_t sum = 0;
   for (int c = 0; c < p.dim; ++c) sum += reinterpret_cast<const int8_t*>(r.q)[c];
@@ -35,7 +34,8 @@ static inline fixed_row make_row_of(const fixed_plan& p, int32_t q_head, int32_t
 }
 
 static inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t row) {
-  return make_row_of(p, kv_head * p.group + row % p.group, row / p.group);
+  const int32_t query = p.group == 1 ? row : quotient(row, p.group); // small cores divide slowly
+  return make_row_of(p, kv_head * p.group + row - query * p.group, query);
 }
 
 // A sink is a key without a value that comes before all others; returns its weight.
@@ -54,10 +54,12 @@ struct seen_of_block {
   bool has(int key) const { return (first <= key && key < head) || (from <= key && key < to); }
 };
 static inline seen_of_block seen_in(const fixed_plan& p, const fixed_row& r, int64_t block) {
-  const int64_t at = block * fixed_block;
-  const auto within = [&](int64_t key) { return static_cast<int>(clamp(key - at, 0, fixed_block)); };
-  const int first = within(p.see.first_key);
-  return {first, within(r.head), within(r.from), within(r.to)};
+  const int32_t at = static_cast<int32_t>(block) * fixed_block;
+  const auto within = [&](int32_t key) {
+    const int32_t n = (key - at) & ~((key - at) >> 31); // 0 when the key comes before the block
+    return static_cast<int>(n < fixed_block ? n : fixed_block);
+  };
+  return {within(p.see.first_key), within(r.head), within(r.from), within(r.to)};
 }
 
 // The numbers that options hold for one row and for the keys from `key` on.
@@ -90,9 +92,6 @@ static inline int32_t octaves_with(const key_options& o, const fixed_plan& p, co
   if (o.slope) t -= o.slope * (o.distance < i ? i - o.distance : o.distance - i);
   return limit_octaves(t);
 }
-
-// Scores of a block become octaves in place, all options applied.
-void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block, const seen_of_block& seen, int32_t* s);
 
 // The weights of values quantised one by one, from the first key of the block on; null: none. Only seen keys may be looked up.
 static inline const int16_t* value_weights_of(const fixed_plan& p, int32_t kv_head, int64_t block) {

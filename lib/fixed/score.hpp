@@ -1,6 +1,7 @@
 // Queries as a product wants them, and scores of a block of keys.
 #pragma once
 #include <cstring>
+#include <type_traits>
 
 #include "fixed/state.hpp"
 
@@ -8,6 +9,23 @@ namespace fovea {
 
 template <class Form, int M>
 constexpr int chunks = (M + Form::keys_dot::rows - 1) / Form::keys_dot::rows; // that hold M rows
+
+// Dots may put chunks of bytes where and how they want them: `place` of a row, `put` of a chunk.
+template <class Dot, class = void>
+constexpr bool puts = false;
+template <class Dot>
+constexpr bool puts<Dot, std::void_t<decltype(&Dot::put)>> = true;
+
+template <class Dot>
+static inline void put_query(const int8_t* q, int dim, int depth, typename Dot::element* to, int lead) {
+  int c = 0;
+  for (; c + Dot::deep <= dim; c += Dot::deep, to += lead) Dot::put(q + c, to);
+  for (; c < depth; c += Dot::deep, to += lead) {
+    int8_t rest[Dot::deep] = {};
+    for (int i = 0; c + i < dim; ++i) rest[i] = q[c + i];
+    Dot::put(rest, to);
+  }
+}
 
 // A row of bytes becomes chunks that lie `lead` elements apart, zeros behind its end.
 template <class Dot>
@@ -33,14 +51,13 @@ static void take_queries(tile_state<Form>& t, int r) {
   constexpr int lead = chunks<Form, M> * dot::rows * dot::deep;
   typename dot::element* const first = t.q + static_cast<ptrdiff_t>(r) * t.p.depth;
   for (int m = 0; m < lead / dot::deep; ++m) {
-    if (m >= M) { // only fills a chunk
-      take_query<dot>(nullptr, 0, t.p.depth, first + m * dot::deep, lead);
-      continue;
-    }
-    fixed_row& x = t.rows[r + m];
-    const int8_t* q = reinterpret_cast<const int8_t*>(x.q);
-    take_query<dot>(q, t.p.dim, t.p.depth, first + m * dot::deep, lead);
-    if constexpr (dot::key_offset != 0) x.start += dot::key_offset * dot::sum(q, t.p.dim);
+    const int8_t* const q = m < M ? reinterpret_cast<const int8_t*>(t.rows[r + m].q) : nullptr; // none: only fills a chunk
+    if constexpr (puts<dot>)
+      put_query<dot>(q, q ? t.p.dim : 0, t.p.depth, first + dot::place(m), lead);
+    else
+      take_query<dot>(q, q ? t.p.dim : 0, t.p.depth, first + m * dot::deep, lead);
+    if constexpr (dot::key_offset != 0)
+      if (q) t.rows[r + m].start += dot::key_offset * dot::sum(q, t.p.dim);
   }
 }
 
@@ -53,13 +70,19 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(depth);
   const auto* const q = t.q + static_cast<ptrdiff_t>(r) * depth;
   int32_t* const s = t.scores(r);
+  constexpr bool few = Shape::rows <= 4; // starts of few rows stay in registers
+  int32_t starts[Shape::rows];
+#pragma GCC unroll 16
+  for (int m = 0; few && m < Shape::rows; ++m) starts[m] = t.rows[r + m].start;
   for (int n = 0; n < columns; n += N) {
     tile_sums<dot, M, N> acc;
 #pragma GCC unroll 16
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 16
       for (int i = 0; i < N; ++i)
-        dot::begin(acc.row[m][i].at, [&](int row) { return m * R + row < Shape::rows ? t.rows[r + m * R + row].start : 0; });
+        dot::begin(acc.row[m][i].at, [&](int row) {
+          return m * R + row >= Shape::rows ? 0 : few ? starts[m * R + row] : t.rows[r + m * R + row].start;
+        });
     multiply<dot, step, Shape::ahead>(q, M * step, keys + column_at<dot>(n, panel), panel, depth, acc);
 #pragma GCC unroll 16
     for (int m = 0; m < Shape::rows; ++m)

@@ -29,14 +29,69 @@ constexpr ptrdiff_t column_at(ptrdiff_t n, ptrdiff_t panel) {
   return n / Dot::slices * panel + n % Dot::slices * (Dot::regs * Dot::piece_step);
 }
 
+// Where N columns side by side stand in panels that are `panel` apart, and what of them comes next.
+#if defined(__ARM_NEON)
+// A pointer for each column, which its loads move: they do so for nothing. Slices of one column share one; without the hint gcc would
+// count all steps from the first.
+template <class Dot, class Byte, int N, bool Sliced = Dot::slices != 1>
+struct column_cursor {
+  static constexpr bool moves = true;
+  const Byte* at[N];
+
+  FOVEA_INLINE column_cursor(const Byte* b, ptrdiff_t panel) {
+#pragma GCC unroll 16
+    for (int n = 0; n < N; ++n) at[n] = b + n * panel;
+  }
+  template <int Step>
+  FOVEA_INLINE void load(int n, typename Dot::piece (&y)[Dot::regs]) {
+    Dot::load_column(at[n], y);
+  }
+  FOVEA_INLINE void end_step() {}
+};
+template <class Dot, class Byte, int N>
+struct column_cursor<Dot, Byte, N, true> {
+  static constexpr bool moves = true;
+  const Byte* b;
+  const ptrdiff_t panel;
+
+  FOVEA_INLINE column_cursor(const Byte* first, ptrdiff_t apart) : b(first), panel(apart) {}
+  template <int Step>
+  FOVEA_INLINE void load(int n, typename Dot::piece (&y)[Dot::regs]) {
+    Dot::load_column(b + column_at<Dot>(n, panel), y);
+  }
+  FOVEA_INLINE void end_step() {
+    b += 16 * Dot::group;
+    asm("" : "+r"(b));
+  }
+};
+#else
+template <class Dot, class Byte, int N>
+struct column_cursor {
+  static constexpr bool moves = false; // one for each chunk
+  const Byte* const b;
+  const ptrdiff_t panel;
+
+  FOVEA_INLINE column_cursor(const Byte* first, ptrdiff_t apart) : b(first), panel(apart) {}
+  template <int Step>
+  FOVEA_INLINE void load(int n, typename Dot::piece (&y)[Dot::regs]) {
+    Dot::load_column(b + Step * 16 * Dot::group + column_at<Dot>(n, panel), y);
+  }
+  FOVEA_INLINE void end_step() {}
+  FOVEA_INLINE void ask(int n, int ahead) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < Dot::deep * 16; i += 64) __builtin_prefetch(b + n * panel + i + ahead);
+  }
+};
+#endif
+
 template <class Dot, int Step, class Byte, int M, int N>
-FOVEA_INLINE void tile_step(const typename Dot::chunk (&x)[M], const Byte* b, ptrdiff_t panel, tile_sums<Dot, M, N>& acc) {
+FOVEA_INLINE void tile_step(const typename Dot::chunk (&x)[M], column_cursor<Dot, Byte, N>& b, tile_sums<Dot, M, N>& acc) {
   constexpr int together = M >= N * Dot::regs ? N : 1; // few columns wait in registers for many rows, or few rows for many columns
 #pragma GCC unroll 16
   for (int first = 0; first < N; first += together) {
     typename Dot::piece y[together][Dot::regs];
 #pragma GCC unroll 16
-    for (int n = 0; n < together; ++n) Dot::load_column(b + column_at<Dot>(first + n, panel), y[n]);
+    for (int n = 0; n < together; ++n) b.template load<Step>(first + n, y[n]);
 #pragma GCC unroll 16
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 16
@@ -44,28 +99,40 @@ FOVEA_INLINE void tile_step(const typename Dot::chunk (&x)[M], const Byte* b, pt
 #pragma GCC unroll 16
         for (int i = 0; i < Dot::regs; ++i) Dot::template add<Step>(acc.row[m][first + n].at[i], y[n][i], x[m]);
   }
+  b.end_step();
 }
 
 template <class Dot, class Byte, int M, int N, int... Step>
-FOVEA_INLINE void tile_steps(const typename Dot::chunk (&x)[M], const Byte* b, ptrdiff_t panel, tile_sums<Dot, M, N>& acc,
+FOVEA_INLINE void tile_steps(const typename Dot::chunk (&x)[M], column_cursor<Dot, Byte, N>& b, tile_sums<Dot, M, N>& acc,
                              std::integer_sequence<int, Step...>) {
-  (tile_step<Dot, Step>(x, b + Step * 16 * Dot::group, panel, acc), ...);
+  (tile_step<Dot, Step, Byte>(x, b, acc), ...);
 }
 
 // RowStep is a constant so that all rows of a need one pointer. Ahead: how many bytes ahead of its use a panel is asked for; 0 = not.
 template <class Dot, int RowStep, int Ahead, class Byte, int M, int N>
+FOVEA_INLINE void multiply_chunk(const typename Dot::element* a, column_cursor<Dot, Byte, N>& b, tile_sums<Dot, M, N>& acc) {
+  typename Dot::chunk x[M];
+#pragma GCC unroll 16
+  for (int m = 0; m < M; ++m) x[m] = Dot::take(a + m * RowStep);
+  if constexpr (Ahead != 0)
+#pragma GCC unroll 16
+    for (int n = 0; n < (N + Dot::slices - 1) / Dot::slices; ++n) b.ask(n, Ahead);
+  tile_steps<Dot, Byte>(x, b, acc, std::make_integer_sequence<int, Dot::deep / Dot::group>());
+}
+
+template <class Dot, int RowStep, int Ahead, class Byte, int M, int N>
 FOVEA_INLINE void multiply(const typename Dot::element* a, int a_step, const Byte* b, ptrdiff_t panel, int depth,
                            tile_sums<Dot, M, N>& acc) {
-  for (int k = 0; k < depth; k += Dot::deep, a += a_step, b += Dot::deep * 16) {
-    typename Dot::chunk x[M];
-#pragma GCC unroll 16
-    for (int m = 0; m < M; ++m) x[m] = Dot::take(a + m * RowStep);
-#pragma GCC unroll 16
-    for (int n = 0; Ahead != 0 && n < (N + Dot::slices - 1) / Dot::slices; ++n)
-#pragma GCC unroll 16
-      for (int i = 0; i < Dot::deep * 16; i += 64) __builtin_prefetch(b + n * panel + i + Ahead);
-    tile_steps<Dot>(x, b, panel, acc, std::make_integer_sequence<int, Dot::deep / Dot::group>());
-  }
+  constexpr int turn = Dot::deep < 8 ? 8 : Dot::deep; // short chunks go round together; depth is a multiple of 16
+  using cursor = column_cursor<Dot, Byte, N>;
+  cursor all(b, panel);
+  const typename Dot::element* const end = a + depth / Dot::deep * a_step;
+  for (int k = 0; cursor::moves ? a != end : k < depth; k += turn) // one counter is enough
+#pragma GCC unroll 4
+    for (int i = 0; i < turn; i += Dot::deep, a += a_step, b += 16 * Dot::deep) {
+      cursor here(b, panel);
+      multiply_chunk<Dot, RowStep, Ahead, Byte>(a, cursor::moves ? all : here, acc);
+    }
 }
 
 } // namespace fovea

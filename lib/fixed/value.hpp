@@ -1,9 +1,21 @@
 // Values of a run of blocks, times the weights of a group of rows. Sums of int32 are exact, so values may run over many blocks at once;
-// only rounding shifts cut the run: a reference that rises, a spill.
+// only rounding shifts cut the run: a reference that rises, a spill. Dots that can resume from sums shift them in registers as they go.
 #pragma once
+#include <type_traits>
+#include <utility>
+
 #include "fixed/state.hpp"
 
 namespace fovea {
+
+template <class Dot, class = void>
+constexpr bool resumes = false;
+template <class Dot>
+constexpr bool
+    resumes<Dot, std::void_t<decltype(Dot::resume(std::declval<typename Dot::acc (&)[Dot::regs]>(), std::declval<const int32_t*>()))>> =
+        true;
+
+constexpr uint64_t rows_from(int r, int count) { return (~uint64_t{0} >> (64 - count)) << r; }
 
 template <class Form>
 static void shift_output(tile_state<Form>& t, int r, int count, int b) {
@@ -38,7 +50,8 @@ FOVEA_INLINE void leave_sums(const tile_state<Form>& t, const tile_sums<typename
 
 // Rows r .. r + M - 1 and N columns of values from lane c on, over `blocks` blocks; `depth` keys of the last one are seen.
 template <class Form, int M, int N, int Ahead>
-FOVEA_INLINE void add_columns(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks, int depth, int c) {
+__attribute__((noinline)) void add_columns(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks,
+                                           int depth, int c) {
   using dot = typename Form::values_dot;
   constexpr ptrdiff_t panel = 16 * fixed_block;
   constexpr int p_step = tile_state<Form>::p_step;
@@ -58,14 +71,90 @@ FOVEA_INLINE void add_columns(const tile_state<Form>& t, const typename Form::by
     leave_sums<Form, false, M, N>(t, acc, o);
 }
 
+// Registers of one row and column.
+template <class Form>
+struct sum_registers {
+  static constexpr int count = 16 / Form::values_dot::slices / Form::lanes;
+  typename Form::reg x[count];
+
+  FOVEA_INLINE void store(int32_t* to) const {
+#pragma GCC unroll 16
+    for (int j = 0; j < count; ++j) Form::store(to + j * Form::lanes, x[j]);
+  }
+  FOVEA_INLINE void shift_round(int by) {
+#pragma GCC unroll 16
+    for (int j = 0; j < count; ++j) x[j] = by > 30 ? Form::spread(0) : Form::shift_round(x[j], by);
+  }
+};
+
+template <class Form, int M, int N>
+FOVEA_INLINE void resume_sums(const int32_t* o, ptrdiff_t width, tile_sums<typename Form::values_dot, M, N>& acc) {
+#pragma GCC unroll 16
+  for (int m = 0; m < M; ++m, o += width)
+#pragma GCC unroll 16
+    for (int i = 0; i < N; ++i) {
+      Form::values_dot::resume(acc.row[m][i].at, o + i * 16 / Form::values_dot::slices);
+    }
+}
+
+template <class Form, int M, int N>
+FOVEA_INLINE void put_sums(const tile_sums<typename Form::values_dot, M, N>& acc, int32_t* o, ptrdiff_t width) {
+#pragma GCC unroll 16
+  for (int m = 0; m < M; ++m, o += width)
+#pragma GCC unroll 16
+    for (int i = 0; i < N; ++i) {
+      sum_registers<Form> sums;
+      Form::values_dot::fold(acc.row[m][i].at, 0, sums.x);
+      sums.store(o + i * sums.count * Form::lanes);
+    }
+}
+
+template <class Form, int M, int N>
+FOVEA_INLINE void shift_sums(const uint8_t* rise, tile_sums<typename Form::values_dot, M, N>& acc) {
+#pragma GCC unroll 16
+  for (int m = 0; m < M; ++m, rise += fixed_run_blocks)
+    if (*rise)
+#pragma GCC unroll 16
+      for (int i = 0; i < N; ++i) {
+        sum_registers<Form> sums;
+        Form::values_dot::fold(acc.row[m][i].at, 0, sums.x);
+        sums.shift_round(*rise);
+        Form::values_dot::resume(acc.row[m][i].at, sums.x);
+      }
+}
+
+// The same where sums go on from those in memory, and are shifted in registers before a block at which the reference of their row rises.
+template <class Form, int M, int N, int Ahead>
+FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks, int depth, int c) {
+  using dot = typename Form::values_dot;
+  constexpr ptrdiff_t panel = 16 * fixed_block;
+  constexpr int p_step = tile_state<Form>::p_step;
+  tile_sums<dot, M, N> acc;
+  resume_sums<Form, M, N>(t.output(r) + c, t.p.width, acc);
+  const auto* a = t.weights + r * p_step + b * dot::block_step;
+  values += column_at<dot>(c * dot::slices / 16, panel);
+  for (int k = 0; k < blocks; ++k, a += dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width)) {
+    if (t.risen[b + k] & rows_from(r, M)) shift_sums<Form, M, N>(t.rise + r * fixed_run_blocks + b + k, acc);
+    multiply<dot, p_step, Ahead>(a, dot::block_step * dot::deep / fixed_block, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
+  }
+  put_sums<Form, M, N>(acc, t.output(r) + c, t.p.width);
+}
+
+template <class Form, int M, int N, int Ahead>
+FOVEA_INLINE void choose_columns(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks, int depth, int c) {
+  if constexpr (resumes<typename Form::values_dot>)
+    if (!t.p.spill) return resume_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
+  add_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
+}
+
 template <class Form, class Shape>
 __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks,
                                          int depth) {
   constexpr int M = Shape::value_rows, N = Shape::value_columns, lanes = 16 / Form::values_dot::slices, wide = N * lanes;
   int c = 0;
-  for (; c + wide <= t.p.width; c += wide) add_columns<Form, M, N, Shape::ahead>(t, values, r, b, blocks, depth, c);
+  for (; c + wide <= t.p.width; c += wide) choose_columns<Form, M, N, Shape::ahead>(t, values, r, b, blocks, depth, c);
   if constexpr (wide > 16)
-    for (; c < t.p.width; c += lanes) add_columns<Form, M, 1, Shape::ahead>(t, values, r, b, blocks, depth, c);
+    for (; c < t.p.width; c += lanes) choose_columns<Form, M, 1, Shape::ahead>(t, values, r, b, blocks, depth, c);
 }
 
 // Blocks b .. end-1 of the run that begins at block `first`; `values` are those of block b.
@@ -75,14 +164,15 @@ static void add_values(tile_state<Form>& t, const typename Form::byte* values, i
     using Shape = decltype(shape);
     constexpr int M = Shape::value_rows;
     for (int r = row; r < row + Shape::rows; r += M) {
-      const uint64_t mine = (~uint64_t{0} >> (64 - M)) << r;
+      const uint64_t mine = rows_from(r, M);
+      const bool cuts = !resumes<typename Form::values_dot> || t.p.spill; // a rising reference ends a pass
       const auto seen = [&](int block) { return t.seen_keys(r, M, (first + block) * fixed_block); };
       for (int from = b, to; from < end; from = to) {
         to = from + 1;
         int depth = seen(from);
         if (!depth) continue;
-        if (t.risen[from] & mine) shift_output(t, r, M, from);
-        for (int next; to < end && !t.p.spill && !(t.risen[to] & mine) && (next = seen(to)) != 0; ++to) depth = next;
+        if (cuts && t.risen[from] & mine) shift_output(t, r, M, from);
+        for (int next; to < end && !t.p.spill && !(cuts && t.risen[to] & mine) && (next = seen(to)) != 0; ++to) depth = next;
         add_group<Form, Shape>(t, values + static_cast<ptrdiff_t>(from - b) * fixed_block * t.p.width, r, from, to - from,
                                up_to(depth, 16));
       }

@@ -1,14 +1,13 @@
 // Integer attention on 16-bit numbers: exact 64-bit scores and sums, weights of 15 or of 22 bits.
 #include "fixed/fine.hpp"
 #include "fixed/rows.hpp"
-#include "fixed/soft_float.hpp"
 #include "isa/fixed_table.hpp"
 
 namespace fovea {
 namespace {
 
 struct weights_of_15_bits {
-  static constexpr int fraction = 16; // bits of an octave
+  static constexpr int fraction = 16;
   static int64_t weight(int64_t u) {
     return u >> fraction >= 16 ? 0 : shift_weight(exp2_quartic(static_cast<int32_t>(u & 65535) >> 1), static_cast<uint32_t>(u >> fraction));
   }
@@ -16,7 +15,10 @@ struct weights_of_15_bits {
 
 constexpr int64_t hidden = INT64_MIN;
 
-template <class Weights>
+FOVEA_ONCE int64_t shift_round_long(int64_t x, int64_t shift) {
+  return shift == 0 ? x : shift > 62 ? 0 : (x >> shift) + ((x >> (shift - 1)) & 1);
+}
+
 class wide_row {
  public:
   wide_row(const fixed_job& job, int32_t row)
@@ -24,7 +26,8 @@ class wide_row {
         kv_head_(job.kv_head),
         row_(make_row(p_, job.kv_head, row)),
         acc_(reinterpret_cast<int64_t*>(job.scratch)),
-        t_(acc_ + p_.width) {}
+        t_(acc_ + p_.width),
+        fraction_(p_.fine_weights ? weights_of_22_bits::fraction : weights_of_15_bits::fraction) {}
 
   void attend() {
     for (int c = 0; c < p_.v_dim; ++c) acc_[c] = 0;
@@ -37,15 +40,19 @@ class wide_row {
   }
 
  private:
-  static constexpr int finer = Weights::fraction - 16;
-  static constexpr int64_t one = int64_t{1} << Weights::fraction;
+  int finer() const { return fraction_ - 16; }
+  FOVEA_ONCE int64_t whole_octaves(int64_t t) const { return (t + (int64_t{1} << fraction_) - 1) >> fraction_; }
+  int64_t weight_of_octaves(int64_t t) const {
+    const int64_t below = reference_ * (int64_t{1} << fraction_) - t;
+    return p_.fine_weights ? weights_of_22_bits::weight(below) : weights_of_15_bits::weight(below);
+  }
 
   void begin() {
     reference_ = fixed_lowest_reference;
     if (!p_.sinks) return;
-    const int64_t t = int64_t{limit_octaves(p_.sinks[row_.q_head])} << finer;
-    reference_ = (t + one - 1) >> Weights::fraction;
-    sum_ = Weights::weight(reference_ * one - t);
+    const int64_t t = int64_t{limit_octaves(p_.sinks[row_.q_head])} * (1 << finer());
+    reference_ = whole_octaves(t);
+    sum_ = weight_of_octaves(t);
   }
 
   void visit(int64_t block, const seen_of_block& seen) {
@@ -57,9 +64,9 @@ class wide_row {
       top = larger(top, t_[j]);
     }
     if (top == hidden) return;
-    raise_reference((top + one - 1) >> Weights::fraction);
+    raise_reference(whole_octaves(top));
     for (int j = 0; j < fixed_block; ++j)
-      if (t_[j] != hidden) add_value(first + j, Weights::weight(reference_ * one - t_[j]));
+      if (t_[j] != hidden) add_value(first + j, weight_of_octaves(t_[j]));
   }
 
   int64_t octaves(const key_options& o, int i, ptrdiff_t key) const {
@@ -67,10 +74,12 @@ class wide_row {
     const fovea_fixed_scale& scale = *row_.scale;
     const int64_t s = score(key) >> scale.score_pre_shift;
     const int64_t product = s * (o.multipliers ? o.multipliers[i] : scale.score_multiplier);
-    int64_t t = scale.score_shift >= finer ? product >> (scale.score_shift - finer) : product * (1 << (finer - scale.score_shift));
-    if (o.bias) t += o.bias[i] * (int64_t{1} << finer);
-    if (o.slope) t -= o.slope * (o.distance < i ? i - o.distance : o.distance - i) * (int64_t{1} << finer);
-    const int64_t limit = (int64_t{fixed_octave_limit} << finer) - 1;
+    const int down = scale.score_shift - finer();
+    int64_t t = down >= 0 ? product >> down : product * (1 << -down);
+    int64_t more = o.bias ? o.bias[i] : 0;
+    if (o.slope) more -= o.slope * (o.distance < i ? i - o.distance : o.distance - i);
+    t += more * (1 << finer());
+    const int64_t limit = (int64_t{fixed_octave_limit} << finer()) - 1;
     return clamp(t, -limit, limit);
   }
 
@@ -112,8 +121,8 @@ class wide_row {
 
   void finish_floats() const {
     uint32_t* out = reinterpret_cast<uint32_t*>(row_.out);
-    const uint32_t by = sum_ ? divide_floats(row_.scale->f32_scale, float_of(sum_)) : 0;
-    for (int c = 0; c < p_.v_dim; ++c) out[c] = multiply_floats(float_of(acc_[c]), by);
+    const uint32_t by = sum_ ? fixed_float_factor(*row_.scale, sum_) : 0;
+    for (int c = 0; c < p_.v_dim; ++c) out[c] = fixed_float_product(acc_[c], by);
   }
 
   const fixed_plan& p_;
@@ -121,15 +130,11 @@ class wide_row {
   fixed_row row_;
   int64_t reference_ = 0, sum_ = 0;
   int64_t *acc_, *t_;
+  int fraction_; // bits of an octave
 };
 
 void attend_wide(const fixed_job& job) {
-  for (int32_t r = 0; r < job.rows; ++r) {
-    if (job.p->fine_weights)
-      wide_row<weights_of_22_bits>(job, job.row + r).attend();
-    else
-      wide_row<weights_of_15_bits>(job, job.row + r).attend();
-  }
+  for (int32_t r = 0; r < job.rows; ++r) wide_row(job, job.row + r).attend();
 }
 size_t wide_scratch(const fixed_plan& p, int32_t) { return sizeof(int64_t) * static_cast<size_t>(p.width + fixed_block); }
 

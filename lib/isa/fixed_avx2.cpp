@@ -7,7 +7,7 @@ namespace fovea {
 namespace {
 
 struct stored : avx2_registers {
-  using weigher = avx2_word_weigher;
+  using weigher = avx2_weigher;
   using byte = int8_t;
   using keys_dot = avx2_quads;
   using values_dot = avx2_quads;
@@ -15,7 +15,7 @@ struct stored : avx2_registers {
 };
 
 struct arranged : avx2_registers {
-  using weigher = avx2_word_weigher;
+  using weigher = avx2_weigher;
   using byte = two_deep;
   using keys_dot = avx2_pairs;
   using values_dot = avx2_pairs;

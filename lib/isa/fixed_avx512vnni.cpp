@@ -11,7 +11,7 @@ struct avx512vnni : avx512_registers {
   using byte = int8_t;
   using keys_dot = avx512vnni_keys;
   using values_dot = avx512vnni_values;
-  using shapes = fixed_shapes<fixed_shape<12, 2, 6, 2>, fixed_shape<8, 2, 4, 2>, fixed_shape<4, 4, 4, 2>, fixed_shape<2, 4, 2, 4>,
+  using shapes = fixed_shapes<fixed_shape<12, 2, 3, 4>, fixed_shape<8, 2, 4, 2>, fixed_shape<4, 4, 4, 2>, fixed_shape<2, 4, 2, 4>,
                               fixed_shape<1, 4, 1, 4, 4096>>;
 };
 

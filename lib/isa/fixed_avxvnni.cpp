@@ -1,4 +1,4 @@
-// Integer attention with AVX-VNNI: sixteen registers; 6 rows x 16 keys take twelve, and so do 3 rows x 16 values in two bytes.
+// Integer attention with AVX-VNNI: sixteen registers; 6 rows x 16 keys take twelve, and so do 6 rows x 8 values in halves.
 #include "dot/avxvnni.hpp"
 #include "fixed/attend.hpp"
 #include "isa/fixed_table.hpp"
@@ -7,11 +7,11 @@ namespace fovea {
 namespace {
 
 struct avxvnni : avxvnni_registers {
-  using weigher = avxvnni_weigher;
+  using weigher = avx2_weigher;
   using byte = int8_t;
   using keys_dot = avxvnni_keys;
   using values_dot = avxvnni_values;
-  using shapes = fixed_shapes<fixed_shape<6, 1, 3, 1>, fixed_shape<4, 1, 2, 1>, fixed_shape<2, 2, 2, 1>, fixed_shape<1, 2, 1, 1>>;
+  using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>, fixed_shape<1, 2, 1, 2>>;
 };
 
 } // namespace

@@ -1,5 +1,6 @@
 // Integer attention with Arm dot products: 32 registers; 4 rows x 16 keys take sixteen, and so do 2 rows x 16 values in two bytes.
 #include "dot/dotprod.hpp"
+#include "dot/neon_writer.hpp"
 #include "fixed/attend.hpp"
 #include "isa/fixed_table.hpp"
 
@@ -9,6 +10,7 @@ namespace {
 struct dotprod : neon_registers {
   using byte = int8_t;
   using weigher = dotprod_weigher;
+  using writer = neon_writer;
   using keys_dot = dotprod_keys;
   using values_dot = dotprod_values;
   using shapes = fixed_shapes<fixed_shape<4, 1, 2, 1>, fixed_shape<2, 2, 2, 1>, fixed_shape<1, 4, 1, 2>>;

@@ -1,6 +1,7 @@
 // Integer attention with Arm 8-bit matrix products: 32 registers; 4 rows x 16 keys take sixteen, and so do 2 rows x 16 values in two
 // bytes. One row alone leaves half of each product empty: dot products serve it better.
 #include "dot/i8mm.hpp"
+#include "dot/neon_writer.hpp"
 #include "fixed/attend.hpp"
 #include "isa/fixed_table.hpp"
 
@@ -11,6 +12,7 @@ template <class Byte, int PieceStep>
 struct i8mm : neon_registers {
   using byte = Byte;
   using weigher = i8mm_weigher;
+  using writer = neon_writer;
   using keys_dot = i8mm_keys<PieceStep>;
   using values_dot = i8mm_values<PieceStep>;
   using shapes = fixed_shapes<fixed_shape<4, 1, 2, 1>, fixed_shape<2, 1, 2, 1>, fixed_shape<1, 1, 1, 1>>;

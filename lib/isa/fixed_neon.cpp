@@ -1,22 +1,28 @@
-// Integer attention on every 64-bit Arm: 32 registers; one row x 16 lanes takes sixteen, since each lane has a register.
+// Integer attention on Arm with NEON and no dot products: 64-bit cores have 32 registers, 32-bit ones sixteen; 4 rows x 8 keys or
+// 4 rows x 16 values take half of them.
 #include "dot/neon.hpp"
-#include "fixed/arrange.hpp"
+#include "dot/neon_writer.hpp"
 #include "fixed/attend.hpp"
 #include "isa/fixed_table.hpp"
 
 namespace fovea {
 namespace {
 
-template <class Byte>
 struct neon : neon_registers {
-  using byte = Byte;
+  using byte = int8_t;
   using weigher = neon_word_weigher;
-  using keys_dot = neon_dot;
-  using values_dot = neon_dot;
-  using shapes = fixed_shapes<fixed_shape<1, 1, 1, 1>>;
+  using writer = neon_writer;
+#if defined(__aarch64__)
+  using keys_dot = neon_keys<2>;
+  using values_dot = neon_values<1>;
+  using shapes = fixed_shapes<fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 1>, fixed_shape<1, 2, 1, 1>>;
+#else
+  using keys_dot = neon_keys<4>;
+  using values_dot = neon_values<2>;
+  using shapes = fixed_shapes<fixed_shape<4, 1, 4, 1>, fixed_shape<1, 4, 1, 1>>;
+#endif
 };
 
 } // namespace
-// A widening load costs as much as a product: panels are arranged as 16 bits.
-const fixed_kernel fixed_neon_kernel = fixed_kernel_of<neon<int8_t>, neon<int16_t>>(FOVEA_FIXED_NEON, widen);
+const fixed_kernel fixed_neon_kernel = fixed_kernel_of<neon, neon>(FOVEA_FIXED_NEON, nullptr);
 } // namespace fovea

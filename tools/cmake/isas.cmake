@@ -79,8 +79,14 @@ elseif(FOVEA_COMPILES_AARCH64 AND "neon64" IN_LIST FOVEA_ISAS)
   set(fovea_flags_fixed_i8mm -mcpu=cortex-a76+i8mm)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     foreach(isa IN ITEMS neon dotprod i8mm)
-      list(APPEND fovea_flags_fixed_${isa} -fno-schedule-insns) # else gcc 12 spills accumulators in the hot loop
+      # Else gcc 12 spills accumulators in the hot loop, and takes loads and stores apart that go together.
+      list(APPEND fovea_flags_fixed_${isa} -fno-schedule-insns -fno-tree-ter)
     endforeach()
+  endif()
+elseif(FOVEA_COMPILES_ARM_NEON AND "neon" IN_LIST FOVEA_ISAS)
+  list(APPEND FOVEA_FIXED_ISAS neon)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(fovea_flags_fixed_neon -fno-schedule-insns) # else it spills accumulators here, too
   endif()
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

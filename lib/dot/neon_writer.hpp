@@ -1,0 +1,37 @@
+// Integers of a row as output, sixteen at a time: a product, a sum that halves, a shift; saturation narrows.
+#pragma once
+#include "dot/neon_registers.hpp"
+#include "fixed/finish.hpp"
+
+namespace fovea {
+
+struct neon_writer : neon_registers {
+  template <class T>
+  static FOVEA_INLINE void write(const int32_t* acc, const output_factor& f, int count, int32_t zero, T* out) {
+    const int64_t twice = (int64_t{1} << f.shift) - 2 * int64_t{f.zero}; // what is added, while the product is still doubled
+    int c = 0;
+    if (f.left == 0 && static_cast<int32_t>(twice) == twice) {
+      const reg multiplier = spread(f.multiplier), more = spread(static_cast<int32_t>(twice)), shift = spread(-f.shift);
+      for (; c + 16 <= count; c += 16) {
+        reg y[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) y[i] = vshlq_s32(vhaddq_s32(vqdmulhq_s32(load(acc + c + 4 * i), multiplier), more), shift);
+        put(out + c, y, zero);
+      }
+    }
+    if (c < count) write_integers(acc + c, f, count - c, zero, out + c);
+  }
+
+ private:
+  static FOVEA_INLINE void put(int8_t* out, const reg (&y)[4], int32_t zero) { // what saturates before zero is added saturates behind it
+    const int16x8_t offset = vdupq_n_s16(static_cast<int16_t>(zero));
+    vst1q_s8(out, narrow(vqaddq_s16(narrow(y[0], y[1]), offset), vqaddq_s16(narrow(y[2], y[3]), offset)));
+  }
+  static FOVEA_INLINE void put(int16_t* out, const reg (&y)[4], int32_t zero) {
+    const reg offset = spread(zero);
+    vst1q_s16(out, narrow(add(y[0], offset), add(y[1], offset)));
+    vst1q_s16(out + 8, narrow(add(y[2], offset), add(y[3], offset)));
+  }
+};
+
+} // namespace fovea

@@ -1,0 +1,33 @@
+// The calls of integer attention that offer everything.
+#include "fixed/calls.hpp"
+
+#include "isa/fixed_table.hpp"
+
+namespace fovea {
+namespace {
+
+#if FOVEA_WITH_FIXED_S16
+constexpr const fixed_kernel* wide = &fixed_wide_kernel;
+#else
+constexpr const fixed_kernel* wide = nullptr;
+#endif
+constexpr fixed_offer all = fixed_offer_of_bytes(wide);
+
+} // namespace
+} // namespace fovea
+
+int32_t fovea_fixed_attend(const fovea_fixed_attention* call, void* scratch, size_t scratch_size) {
+  return fovea::attend_fixed<fovea::all>(call, scratch, scratch_size);
+}
+
+int32_t fovea_fixed_check(const fovea_fixed_attention* call) {
+  fovea::fixed_plan p;
+  return fovea::make_fixed_plan<fovea::all>(call, p);
+}
+
+size_t fovea_fixed_scratch(const fovea_fixed_attention* call) {
+  return fovea::scratch_of(call, fovea::make_fixed_plan<fovea::all>, fovea::least_fixed_scratch<fovea::all>);
+}
+size_t fovea_fixed_scratch_best(const fovea_fixed_attention* call) {
+  return fovea::scratch_of(call, fovea::make_fixed_plan<fovea::all>, fovea::best_fixed_scratch<fovea::all>);
+}

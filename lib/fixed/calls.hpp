@@ -1,0 +1,89 @@
+// An integer call at work: scratch becomes a workspace, and one kernel call attends each tile of rows of this part.
+#pragma once
+#include "fixed/make_plan.hpp"
+
+namespace fovea {
+namespace {
+
+constexpr size_t alignment = 64;
+
+size_t block_bytes(const fixed_plan& p) { return static_cast<size_t>(fixed_block) * static_cast<size_t>(p.depth + p.width); }
+
+template <const fixed_offer& Offer>
+bool packs(const fixed_plan& p) {
+  return !offered<Offer>::panels(p) && !offered<Offer>::wide(p);
+}
+
+// All blocks of a kv head.
+size_t whole_bytes(const fixed_plan& p) {
+  return block_bytes(p) * fixed_blocks_of(p) * static_cast<size_t>(p.kernel->arrange ? p.kernel->arranged_bytes : 1);
+}
+
+int32_t best_rows(const fixed_plan& p) { return p.rows < 1 ? 1 : p.rows < p.kernel->rows ? p.rows : p.kernel->rows; }
+
+// Rows first, since they share a pass over K and V; then, when all panels of a kv head fit, they are packed once.
+template <const fixed_offer& Offer>
+struct fixed_workspace {
+  unsigned char* tile;
+  int8_t* room;
+  int32_t rows;
+  bool whole;
+};
+
+template <const fixed_offer& Offer>
+bool make_workspace(const fixed_plan& p, void* scratch, size_t size, fixed_workspace<Offer>& w) {
+  if (size < alignment) return false;
+  const size_t room = size - (alignment - 1), block = packs<Offer>(p) ? block_bytes(p) : 0;
+  w.rows = best_rows(p);
+  size_t tile;
+  while ((tile = p.kernel->scratch(p, w.rows)) + block > room)
+    if (--w.rows == 0) return false;
+  w.whole = packs<Offer>(p) && whole_bytes(p) <= room - tile;
+  unsigned char* at = static_cast<unsigned char*>(scratch);
+  at += (alignment - reinterpret_cast<uintptr_t>(at) % alignment) % alignment;
+  w.tile = at, w.room = reinterpret_cast<int8_t*>(at + tile);
+  return true;
+}
+
+// Units are tiles of up to 48 rows of one kv head, kv head slowest; a part takes a contiguous run of them.
+template <const fixed_offer& Offer>
+void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
+  fixed_panels panels(p, w.room, w.whole);
+  const int32_t tiles = quotient(p.rows + fixed_unit_rows - 1, fixed_unit_rows);
+  const int32_t units = static_cast<int32_t>(static_cast<int64_t>(tiles) * p.kv_heads);
+  const int32_t share = p.parts > 1 ? quotient(units, p.parts) : units, rest = units - share * p.parts;
+  const int32_t first = share * p.part + (p.part < rest ? p.part : rest), past = first + share + (p.part < rest);
+  int32_t kv_head = first ? quotient(first, tiles) : 0, row = (first - kv_head * tiles) * fixed_unit_rows;
+  for (int32_t u = first; u < past; ++u) {
+    const int32_t end = p.rows - row > fixed_unit_rows ? row + fixed_unit_rows : p.rows;
+    panels.turn_to(kv_head);
+    for (; row < end; row += w.rows) p.kernel->attend({&p, &panels, w.tile, kv_head, row, end - row < w.rows ? end - row : w.rows});
+    row = end;
+    if (row == p.rows) row = 0, ++kv_head;
+  }
+}
+
+template <const fixed_offer& Offer>
+FOVEA_ONCE int32_t attend_fixed(const fovea_fixed_attention* call, void* scratch, size_t scratch_size) {
+  fixed_plan p;
+  if (const int32_t s = make_fixed_plan<Offer>(call, p)) return s;
+  fixed_workspace<Offer> w;
+  if (const int32_t s = take_scratch(p, scratch, scratch_size, w)) return s;
+  attend_units(p, w);
+  return FOVEA_OK;
+}
+
+template <const fixed_offer& Offer>
+size_t least_fixed_scratch(const fixed_plan& p) {
+  return alignment - 1 + p.kernel->scratch(p, 1) + (packs<Offer>(p) ? block_bytes(p) : 0);
+}
+
+template <const fixed_offer& Offer>
+size_t best_fixed_scratch(const fixed_plan& p) {
+  const size_t tile = alignment - 1 + p.kernel->scratch(p, best_rows(p)), blocks = fixed_blocks_of(p);
+  if (!packs<Offer>(p)) return tile;
+  return tile + (p.rows > best_rows(p) && blocks > 1 ? whole_bytes(p) : block_bytes(p));
+}
+
+} // namespace
+} // namespace fovea

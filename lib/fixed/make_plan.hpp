@@ -1,0 +1,221 @@
+// Validation of integer calls: a call either becomes a plan of plain numbers, or a status that names the argument to blame.
+// A template: what an entry does not offer need not be looked at further.
+#pragma once
+#include "fixed/kernel.hpp"
+
+namespace fovea {
+namespace {
+
+template <class Pointer>
+constexpr bool given(Pointer x) {
+  return x != nullptr;
+}
+
+template <const fixed_offer& Offer>
+struct offered {
+  static constexpr bool wides = given(Offer.wide), tables = given(Offer.check_tables), floats = given(Offer.write_floats),
+                        rows = given(Offer.packed_keys);
+  static bool wide(const fixed_plan& p) { return wides && p.wide; }
+  static bool panels(const fixed_plan& p) { return !rows || p.panels; }
+};
+
+int32_t check_offered(const fovea_fixed_attention& a) {
+  if (a.softcap) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
+  const int32_t reserved = a.reserved[0] | a.reserved[1] | a.reserved[2] | a.q.reserved | a.k.reserved | a.v.reserved;
+  if (reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+  if (a.flags & ~int32_t{FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW}) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
+  return FOVEA_OK;
+}
+
+int32_t check_dims(const fovea_fixed_attention& a, fixed_plan& p) {
+  if (const int32_t s = check_shape(a, fixed_greatest_dim, fixed_greatest_count, p)) return s;
+  p.depth = up_to(p.dim, 16), p.width = up_to(p.v_dim, 16);
+  return __builtin_mul_overflow(a.queries, p.group, &p.rows) || p.rows > fixed_greatest_count ? refusal(FOVEA_SIZE, FOVEA_ARG_QUERIES)
+                                                                                              : int32_t{FOVEA_OK};
+}
+
+template <const fixed_offer& Offer>
+int32_t check_types(const fovea_fixed_attention& a, fixed_plan& p) {
+  p.wide = a.q.dtype == FOVEA_FIXED_S16, p.out_type = a.out.dtype;
+  if (p.wide ? !offered<Offer>::wides : a.q.dtype != FOVEA_FIXED_S8) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_Q);
+  if (a.k.dtype != a.q.dtype) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
+  if (a.v.dtype != a.q.dtype) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
+  const int32_t least = offered<Offer>::wide(p) ? FOVEA_FIXED_S16 : FOVEA_FIXED_S8,
+                most = offered<Offer>::floats ? FOVEA_FIXED_F32 : FOVEA_FIXED_S16;
+  if (p.out_type < least || p.out_type > most) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
+  p.panels = a.k.layout == FOVEA_PANELS;
+  if (a.q.layout != FOVEA_ROWS) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_Q);
+  if (p.panels ? offered<Offer>::wide(p) : a.k.layout != FOVEA_ROWS || !offered<Offer>::rows)
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
+  if (a.v.layout != a.k.layout) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
+  if (offered<Offer>::panels(p) && a.first_key % fixed_block != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY);
+  p.fine_weights = a.weight_bits == 22;
+  if (a.weight_bits && a.weight_bits != 15 && !(p.fine_weights && offered<Offer>::wide(p)))
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
+  return FOVEA_OK;
+}
+
+bool within(int32_t x, int32_t low, int32_t high) { return low <= x && x <= high; }
+bool reaches(int32_t zero, int32_t half) { return half ? within(zero, -half, half - 1) : zero == 0; } // of -half .. half - 1
+
+template <const fixed_offer& Offer>
+int32_t check_zero_points(const fovea_fixed_attention& a, fixed_plan& p) {
+  const int32_t in = offered<Offer>::wide(p) ? 0 : 128, out = p.out_type == FOVEA_FIXED_S8    ? 128
+                                                              : p.out_type == FOVEA_FIXED_S16 ? 32768
+                                                                                              : 0;
+  p.zero_q = a.q.zero_point, p.zero_k = a.k.zero_point, p.zero_v = a.v.zero_point, p.zero_out = a.out.zero_point;
+  if (!reaches(p.zero_q, in)) return refusal(FOVEA_RANGE, FOVEA_ARG_Q);
+  if (!reaches(p.zero_k, in)) return refusal(FOVEA_RANGE, FOVEA_ARG_K);
+  if (!reaches(p.zero_v, in)) return refusal(FOVEA_RANGE, FOVEA_ARG_V);
+  if (!reaches(p.zero_out, out)) return refusal(FOVEA_RANGE, FOVEA_ARG_OUT);
+  if (p.zero_q && !a.key_sums.data) return refusal(FOVEA_NULL, FOVEA_ARG_K);
+  if (p.zero_v && a.value_weights.data) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
+  return FOVEA_OK;
+}
+
+// The largest score times the multiplier must stay below 4,096 octaves: then octaves and their distances fit 32 bits everywhere.
+template <const fixed_offer& Offer>
+bool octaves_fit(const fixed_plan& p, const fovea_fixed_scale& x) {
+  const uint32_t dim = static_cast<uint32_t>(p.dim);
+  uint32_t score = dim * (p.zero_q || p.zero_k ? 255 * 255 : 128 * 128);
+  if (offered<Offer>::wide(p)) {
+    if (dim >> (x.score_pre_shift + 1)) return false; // 2^31 and more
+    score = dim << (30 - x.score_pre_shift);
+  }
+  const uint64_t octaves = uint64_t{score + 1} * static_cast<uint32_t>(x.score_multiplier) / static_cast<uint32_t>(fixed_octave_limit);
+  return octaves >> 32 == 0 && static_cast<uint32_t>(octaves) >> x.score_shift == 0;
+}
+
+template <const fixed_offer& Offer>
+bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
+  if (x.score_multiplier < 1 || !within(x.score_shift, 1, 31)) return false;
+  if (!within(x.score_pre_shift, 0, offered<Offer>::wide(p) ? 24 : 0) || !octaves_fit<Offer>(p, x)) return false;
+  if (offered<Offer>::floats && p.out_type == FOVEA_FIXED_F32) {
+    const uint32_t exponent = x.f32_scale >> 23;
+    return exponent > 0 && exponent < 255; // positive, finite, normal
+  }
+  return x.out_multiplier >= 1 && within(x.out_shift, -30, 20);
+}
+
+template <const fixed_offer& Offer>
+int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
+  p.scale = &a.scale, p.head_scales = offered<Offer>::tables ? a.head_scales : nullptr;
+  for (int32_t h = p.head_scales ? a.q_heads : 1; h-- > 0;)
+    if (!scale_fits<Offer>(p, p.scale_of(h))) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  const int32_t max_keys = a.max_keys ? a.max_keys : 512;
+  if (!within(max_keys, 0, 1 << 17)) return refusal(FOVEA_RANGE, FOVEA_ARG_KEYS);
+  if (a.first_key + a.keys > max_keys) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
+  p.spill = spill_of(max_keys, offered<Offer>::wide(p) ? 32768 : 512);
+  return FOVEA_OK;
+}
+
+constexpr int32_t beyond_keys = 1 << 30; // also from any query on
+
+FOVEA_ONCE int32_t limited_sum(int32_t a, int32_t b) {
+  int32_t x;
+  if (__builtin_add_overflow(a, b, &x)) return a < 0 ? -beyond_keys : beyond_keys;
+  return x < -beyond_keys ? -beyond_keys : x > beyond_keys ? beyond_keys : x;
+}
+
+int32_t check_seen(const fovea_fixed_attention& a, fixed_visibility& see) {
+  if (a.prefix < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_PREFIX);
+  if (a.keep_first < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST);
+  see.first_key = a.first_key, see.end = a.first_key + a.keys;
+  see.from = -beyond_keys, see.to = see.kept = beyond_keys, see.prefix = a.prefix, see.keep = 0;
+  const int32_t position = a.flags & FOVEA_POSITION ? a.position : see.end - a.queries;
+  see.position = position;
+  if (a.flags & FOVEA_WINDOW) {
+    see.keep = a.keep_first;
+    if (a.window_left >= 0) see.from = limited_sum(position, -a.window_left);
+    if (a.window_right >= 0) see.to = limited_sum(position, a.window_right) + 1;
+  }
+  if (a.flags & FOVEA_CAUSAL) {
+    see.kept = limited_sum(position, 0) + 1;
+    if (see.to > see.kept) see.to = see.kept;
+  }
+  return FOVEA_OK;
+}
+
+// The argument of the first table that is given; 0 when there is none, as in most calls.
+int32_t first_table(const fovea_fixed_attention& a) {
+  if (a.head_scales) return FOVEA_ARG_SCALE;
+  if (a.key_multipliers.data || a.key_sums.data) return FOVEA_ARG_K;
+  if (a.value_weights.data) return FOVEA_ARG_V;
+  if (a.mask.data || a.bias.data) return FOVEA_ARG_MASK;
+  if (a.alibi) return FOVEA_ARG_ALIBI;
+  return a.sinks ? FOVEA_ARG_SINKS : 0;
+}
+
+template <const fixed_offer& Offer>
+int32_t check_options(const fovea_fixed_attention& a, fixed_plan& p) {
+  if (const int32_t s = check_seen(a, p.see)) return s;
+  p.bytes.in.count = 0;
+  p.multipliers.data = p.sums.data = p.bias.data = p.alibi = p.sinks = nullptr;
+  p.value_weights.data = nullptr, p.mask.data = nullptr, p.octaves_by_key = false;
+  if (const int32_t argument = first_table(a)) {
+    if (!offered<Offer>::tables) return refusal(FOVEA_UNSUPPORTED, argument);
+    if (const int32_t s = Offer.check_tables(a, p)) return s;
+  }
+  return check_part(a.part, p);
+}
+
+// A tensor with the counts of n, elements of 2^shift bytes; returns the reason to refuse it, or FOVEA_OK.
+FOVEA_ONCE int32_t check_tensor(const fovea_fixed_in& x, const extent& n, int shift, bool written, byte_rows& rows, byte_range& bytes) {
+  extent e{n.heads, n.tokens, 0, 0, n.row};
+  const int32_t reason = place(x.data, x.head_stride, x.token_stride, size_t{1} << shift, written, e, bytes);
+  rows = {static_cast<const unsigned char*>(x.data), e.head_stride * (1 << shift), e.token_stride * (1 << shift)};
+  return reason;
+}
+
+template <const fixed_offer& Offer>
+int32_t check_keys_and_values(const fovea_fixed_attention& a, fixed_plan& p, byte_range* bytes) {
+  extent e{p.kv_heads, offered<Offer>::panels(p) ? up_to(a.keys, fixed_block) : a.keys, 0, 0, offered<Offer>::panels(p) ? p.depth : p.dim};
+  if (offered<Offer>::panels(p) && a.k.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
+  if (const int32_t reason = check_tensor(a.k, e, offered<Offer>::wide(p), false, p.k, bytes[0])) return refusal(reason, FOVEA_ARG_K);
+  e.row = offered<Offer>::panels(p) ? p.width : p.v_dim;
+  if (offered<Offer>::panels(p) && a.v.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_V);
+  if (const int32_t reason = check_tensor(a.v, e, offered<Offer>::wide(p), false, p.v, bytes[1])) return refusal(reason, FOVEA_ARG_V);
+  return FOVEA_OK;
+}
+
+int32_t check_output(const fovea_fixed_attention& a, fixed_plan& p, extent& e) {
+  const fovea_fixed_in out{a.out.data, a.out.head_stride, a.out.token_stride, 0, 0, 0, 0};
+  byte_rows rows;
+  e.row = p.v_dim;
+  if (const int32_t reason = check_tensor(out, e, p.out_type, true, rows, p.bytes.to[0])) return refusal(reason, FOVEA_ARG_OUT);
+  p.out = static_cast<unsigned char*>(a.out.data), p.out_head = rows.head, p.out_token = rows.token;
+  for (const byte_range& bytes : p.bytes.in)
+    if (meet(bytes, p.bytes.to[0])) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
+  return FOVEA_OK;
+}
+
+template <const fixed_offer& Offer>
+int32_t check_tensors(const fovea_fixed_attention& a, fixed_plan& p) {
+  byte_range* const bytes = p.bytes.in.at + p.bytes.in.count;
+  p.bytes.in.count += 3;
+  extent e{a.q_heads, a.queries, 0, 0, p.dim};
+  if (const int32_t reason = check_tensor(a.q, e, offered<Offer>::wide(p), false, p.q, bytes[0])) return refusal(reason, FOVEA_ARG_Q);
+  if (const int32_t s = check_keys_and_values<Offer>(a, p, bytes + 1)) return s;
+  return check_output(a, p, e);
+}
+
+template <const fixed_offer& Offer>
+FOVEA_ONCE int32_t make_fixed_plan(const fovea_fixed_attention* call, fixed_plan& p) {
+  if (!call) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
+  const fovea_fixed_attention& a = *call;
+  if (const int32_t s = check_offered(a)) return s;
+  if (const int32_t s = check_dims(a, p)) return s;
+  if (const int32_t s = check_types<Offer>(a, p)) return s;
+  if (const int32_t s = check_zero_points<Offer>(a, p)) return s;
+  if (const int32_t s = check_scales<Offer>(a, p)) return s;
+  if (const int32_t s = check_options<Offer>(a, p)) return s;
+  if (const int32_t s = check_tensors<Offer>(a, p)) return s;
+  p.offer = &Offer;
+  p.kernel = find_fixed_kernel(a.isa);
+  if (!p.kernel) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
+  if (offered<Offer>::wide(p)) p.kernel = Offer.wide;
+  return FOVEA_OK;
+}
+
+} // namespace
+} // namespace fovea
