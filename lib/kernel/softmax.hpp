@@ -126,22 +126,23 @@ __attribute__((noinline)) f32x16<Isa> weigh_masked_row(const visit& z, int row, 
 
 // Weighing is all arithmetic: a good time to fetch what comes next, rows of the output and of the next tile's queries.
 template <class Isa, bool Hides, bool Even>
-__attribute__((noinline)) void weigh(const visit& z) {
-  const int first_to_leave = z.direct ? z.was_done : z.rows, next_rows = z.start ? z.next_rows : 0;
+__attribute__((noinline)) void weigh(const visit& shared) {
+  const visit z = shared; // a copy that no store of a vector can change: its fields stay in registers
+  const int first_to_leave = z.direct ? z.was_done : z.rows, past_to_leave = z.done < z.rows ? z.done : z.rows;
+  const int next_rows = z.start ? z.next_rows : 0;
   for (int r = 0; r < z.rows; ++r) {
-    const bool leaves = r >= first_to_leave && r < z.done;
-    if (leaves) prefetch_to_write(z.out[r], z.v_dim);
+    if (r >= first_to_leave && r < past_to_leave) prefetch_to_write(z.out[r], z.v_dim);
     if (r < next_rows) prefetch(z.next_q + r * z.q_stride, z.dim);
     const float top = z.top[r];
     f32x16<Isa> sum;
     if constexpr (Hides)
-      sum = weigh_masked_row<Isa>(z, r, top);
+      sum = weigh_masked_row<Isa>(shared, r, top);
     else
       sum = weigh_row<Isa, false, Even>(z, r, exact(top) ? top : 0);
     if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
     sum.store(z.sum + r * 16);
-    if (leaves) z.inverse[r] = sum_tree(sum);
   }
+  for (int r = first_to_leave; r < past_to_leave; ++r) z.inverse[r] = sum_tree(f32x16<Isa>::load(z.sum + r * 16));
 }
 
 // The weights of one row for its final reference, for those who ask to see them.
