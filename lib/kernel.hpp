@@ -7,10 +7,10 @@ namespace fovea {
 
 // The caller's scratch, cut into pieces for tiles of at most `rows` rows.
 struct workspace {
-  int rows, q_lead;
+  int rows;
   int panel_room; // panels of 16 keys that fit
   float* panels;
-  float* q;                                   // [dim][q_lead]
+  float* q;                                   // [rows][dim], scaled
   float* s;                                   // [rows][score_stride]
   float *o, *total_o;                         // [rows][up16(v_dim)]: of the span, and of all spans before it
   float *sum, *total_sum;                     // [rows][16]

@@ -28,8 +28,6 @@ int holding_rows(const kernel& k, int n) {
   return *rows;
 }
 
-int lead_of(const kernel& k, int rows) { return rows == 1 ? 1 : (rows + k.lanes - 1) / k.lanes * k.lanes; }
-
 // Hands out pieces of scratch one after another; with no memory behind it, it only measures.
 class cutter {
  public:
@@ -49,7 +47,7 @@ class cutter {
 int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
   const int64_t rows = n.rows, row_slots = up16(n.rows), width = up16(p.v_dim);
   cutter c(at);
-  w.rows = n.rows, w.q_lead = lead_of(*p.isa, n.rows), w.panel_room = static_cast<int>(smaller(n.panels, greatest_count));
+  w.rows = n.rows, w.panel_room = static_cast<int>(smaller(n.panels, greatest_count));
   c.cut(w.panels, n.panels * 16 * p.dim);
   c.cut(w.s, rows * score_stride);
   c.cut(w.o, rows * width);
@@ -62,7 +60,7 @@ int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
   c.cut(w.inverse, row_slots);
   c.cut(w.q_rows, rows);
   c.cut(w.out_rows, rows);
-  c.cut(w.q, static_cast<int64_t>(w.q_lead) * p.dim);
+  c.cut(w.q, rows * p.dim);
   c.cut(w.runs, 4 * rows);
   c.cut(w.head, rows);
   c.cut(w.from, rows);

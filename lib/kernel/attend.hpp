@@ -20,7 +20,7 @@ class tile_of_queries {
   void attend() {
     find_rows();
     find_keys();
-    pack_queries();
+    scale_queries();
     const int32_t one_past = first_span() + 1;
     const bool alone = last_ <= span_keys * static_cast<int64_t>(one_past);
     if (job_.span >= 0) {
@@ -82,21 +82,12 @@ class tile_of_queries {
     final_ = (last_ > from_ ? last_ : head_) - 1;
   }
 
-  int q_lead() const { return Isa::by_lane && w_.q_lead > 4 ? 4 : w_.q_lead; }
-
-  void pack_queries() {
-    const auto row = [&](int r) { return w_.q_rows[r < job_.rows ? r : job_.rows - 1]; };
-    using packing = typename Isa::packing;
-    const scaled<packing> by{p_.scale};
-    if (w_.q_lead == 1) {
-      for (int c = 0; c < p_.dim; ++c) w_.q[c] = by(row(0)[c]);
-      return;
-    }
-    for (int r = 0; r < group_rows_; r += packing::lanes) {
-      const float* at[packing::lanes];
-      for (int l = 0; l < packing::lanes; ++l) at[l] = row(r + l);
-      pack_lanes<packing>(at, p_.dim, by, w_.q + packed_row<Isa>(r, p_.dim), Isa::by_lane ? 4 : w_.q_lead);
-    }
+  void scale_queries() {
+    const int rows = group_rows_, last = job_.rows - 1, dim = p_.dim; // copies that no store of a vector can change
+    const float* const* row = w_.q_rows;
+    const float scale = p_.scale;
+    float* to = w_.q;
+    for (int r = 0; r < rows; ++r, to += dim) scale_row<Isa>(row[r < last ? r : last], dim, scale, to);
   }
 
   __attribute__((noinline)) void attend_spans() {
@@ -133,7 +124,7 @@ class tile_of_queries {
 
   void begin_span(bool direct) {
     z_.dim = p_.dim, z_.v_dim = p_.v_dim, z_.width = up16(p_.v_dim), z_.rows = job_.rows;
-    z_.q = w_.q, z_.q_lead = q_lead(), z_.s = w_.s, z_.o = w_.o, z_.sum = w_.sum;
+    z_.q = w_.q, z_.s = w_.s, z_.o = w_.o, z_.sum = w_.sum;
     z_.top = w_.top, z_.rescale = w_.rescale, z_.inverse = w_.inverse, z_.out = w_.out_rows;
     z_.v_stride = p_.v.token;
     z_.shared = &z_, z_.job = &job_, z_.unbiased = false;

@@ -9,7 +9,7 @@ namespace fovea {
 struct neon_isa {
   using reg = float32x4_t;
   using packing = neon_isa; // what transposes
-  static constexpr int lanes = 4;
+  static constexpr int lanes = 4, rows_a_pointer = 1;
 #if defined(__aarch64__)
   static constexpr bool by_lane = true; // a product may take one factor from any lane of a register
   using sixteen = float32x4x4_t;
@@ -48,12 +48,6 @@ struct neon_isa {
   }
 #endif
   static FOVEA_INLINE sixteen load_sixteen(const float* p) { return vld1q_f32_x4(p); }
-  template <class Row>
-  static FOVEA_INLINE void store_columns(Row row, float* p) { // four rows side by side
-    const sixteen x = {{row(0), row(1), row(2), row(3)}};
-    vst4q_f32(p, x);
-  }
-  static FOVEA_INLINE reg load_two(const float* p) { return vcombine_f32(vld1_f32(p), vdup_n_f32(0)); }
 #else
   static constexpr bool by_lane = false;
 #endif

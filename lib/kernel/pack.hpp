@@ -1,7 +1,5 @@
-// Transposing copies: rows of q or k become panels, in which lanes are rows.
+// Copies on the way to a product: rows of q are scaled, rows of k become panels, in which lanes are rows.
 #pragma once
-#include <type_traits>
-
 #include "kernel/floats.hpp"
 
 namespace fovea {
@@ -13,41 +11,31 @@ FOVEA_INLINE void prefetch_to_write(const float* p, int n) {
   for (const float* end = p + n; p < end; p += 32) __builtin_prefetch(p, 1), __builtin_prefetch(p + 16, 1);
 }
 
-struct unscaled {
-  template <class T>
-  FOVEA_INLINE T operator()(T x) const {
-    return x;
-  }
-};
+// A row of q times the scale; the last sixteen may overlap those before them.
 template <class Isa>
-struct scaled {
-  float by;
-  template <class T>
-  FOVEA_INLINE T operator()(T x) const {
-    if constexpr (std::is_same_v<T, float>)
-      return x * by;
-    else
-      return Isa::mul(x, Isa::spread(by));
-  }
-};
+FOVEA_INLINE void scale_row(const float* row, int dim, float scale, float* out) {
+  const auto sixteen = [&](int c) FOVEA_LAMBDA_INLINE { (f32x16<Isa>::load(row + c) * f32x16<Isa>::all(scale)).store(out + c); };
+  for (int c = 0; c <= dim - 16; c += 16) sixteen(c);
+  if (dim % 16 == 0) return;
+  if (dim > 16) return sixteen(dim - 16);
+  for (int c = 0; c < dim; ++c) out[c] = row[c] * scale;
+}
 
-// out[c * lead + l] = by(at[l][c]) for as many rows as a register has lanes; the last four columns may overlap those before them.
-template <class Isa, class Scale>
-FOVEA_INLINE void pack_lanes(const float* const (&at)[Isa::lanes], int dim, Scale by, float* out, ptrdiff_t lead) {
+// out[c * lead + l] = at[l][c] for as many rows as a register has lanes; the last four columns may overlap those before them.
+template <class Isa>
+FOVEA_INLINE void pack_lanes(const float* const (&at)[Isa::lanes], int dim, float* out, ptrdiff_t lead) {
   const auto four = [&](int c, float* to) FOVEA_LAMBDA_INLINE {
-    if constexpr (Isa::by_lane)
-      if (lead == 4) return Isa::store_columns([&](int l) FOVEA_LAMBDA_INLINE { return by(Isa::load(at[l] + c)); }, to);
     typename Isa::reg t[4];
     Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return at[l] + c; }, t);
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) Isa::store(to + i * lead, by(t[i]));
+    for (int i = 0; i < 4; ++i) Isa::store(to + i * lead, t[i]);
   };
   float* to = out;
   for (int c = 0; c <= dim - 4; c += 4, to += 4 * lead) four(c, to);
   if (dim % 4 == 0) return;
   if (dim > 4) return four(dim - 4, out + (dim - 4) * lead);
   for (int c = 0; c < dim; ++c)
-    for (int l = 0; l < Isa::lanes; ++l) out[c * lead + l] = by(at[l][c]);
+    for (int l = 0; l < Isa::lanes; ++l) out[c * lead + l] = at[l][c];
 }
 
 // One panel: sixteen lanes, lane l is the row of key `first + l`. Lanes outside first_key .. end-1 repeat the nearest row given.
@@ -63,7 +51,7 @@ inline void pack_panel(const float* rows, ptrdiff_t stride, int64_t first, int64
       const int64_t next = first + l + i + 1;
       if (all_given || (next > first_key && next < end)) row += stride;
     }
-    pack_lanes<packing>(at, dim, unscaled{}, panel + l, 16);
+    pack_lanes<packing>(at, dim, panel + l, 16);
   }
 }
 

@@ -28,7 +28,8 @@ FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row,
   acc.clear();
   const float* panel = k.at + static_cast<ptrdiff_t>((key & -16) - k.from) * z.dim + key % 16;
   using load = std::conditional_t<Shape::rows == 1, load_ahead, load_whole>;
-  tile<1>(z.q + packed_row<Isa>(row, z.dim), z.q_lead, panels_view{panel, 16 * static_cast<ptrdiff_t>(z.dim), 16}, z.dim, load{}, acc);
+  const ptrdiff_t dim = z.dim;
+  tile(rows_view<Isa, Shape::rows, ptrdiff_t>(z.q + row * dim, dim), panels_view{panel, 16 * dim, 16}, z.dim, load{}, acc);
   float* s = z.s + row * score_stride + key;
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * 16); });
 }

@@ -18,29 +18,34 @@ constexpr int straight_groups = Rows == 1 ? (Isa::lanes >= 8 ? 4 : 8) : (Isa::la
 template <class Isa, int Rows>
 constexpr int straight_keys = straight_groups<Isa, Rows> * Isa::lanes;
 
-// The same pointer, but the compiler no longer knows from where: else it keeps one for each of 32 rows, most of them in memory.
-FOVEA_INLINE const float* forget_origin(const float* p) {
-  __asm__("" : "+r"(p));
-  return p;
-}
-
-template <class Isa, int Rows>
-struct in_memory { // one number for each row
-  const float* a;
-
-  explicit FOVEA_INLINE in_memory(const float* at) : a(at) {}
-  FOVEA_INLINE typename Isa::reg fma(int row, typename Isa::reg y, typename Isa::reg z) const {
-    return Isa::fma(Isa::spread(a[row]), y, z);
+// Four numbers of each row of q.
+template <class Isa, int Rows, class View>
+struct fours_in_memory {
+  const View& q;
+  explicit FOVEA_INLINE fours_in_memory(const View& view) : q(view) {}
+  FOVEA_INLINE typename Isa::reg fma(int m, int i, typename Isa::reg y, typename Isa::reg z) const {
+    return Isa::fma(Isa::spread(q(m, i)), y, z);
   }
 };
-template <class Isa, int Rows>
-using numbers = std::conditional_t<Isa::by_lane && (Rows > 1), side_by_side<Isa, Rows>, in_memory<Isa, Rows>>;
+template <class Isa, int Rows, class View>
+struct fours_in_lanes {
+  typename Isa::reg x[Rows];
+  explicit FOVEA_INLINE fours_in_lanes(const View& q) {
+#pragma GCC unroll 4
+    for (int m = 0; m < Rows; ++m) x[m] = Isa::load(q.row(m));
+  }
+  FOVEA_INLINE typename Isa::reg fma(int m, int i, typename Isa::reg y, typename Isa::reg z) const {
+    return Isa::fma_by_lane(x[m], i, y, z);
+  }
+};
+template <class Isa, int Rows, class View>
+using fours = std::conditional_t<Isa::by_lane, fours_in_lanes<Isa, Rows, View>, fours_in_memory<Isa, Rows, View>>;
 
 // Four columns of all keys of a step.
-template <class Isa, int Rows>
-FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const float* q, ptrdiff_t lead,
-                              typename Isa::reg (&acc)[straight_groups<Isa, Rows>][Rows]) {
+template <class Isa, int Rows, class View>
+FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q, typename Isa::reg (&acc)[straight_groups<Isa, Rows>][Rows]) {
   constexpr int groups = straight_groups<Isa, Rows>, together = Rows == 1 ? 1 : groups;
+  const fours<Isa, Rows, View> x(q);
 #pragma GCC unroll 8
   for (int from = 0; from < groups; from += together) {
     typename Isa::reg t[together][4];
@@ -50,13 +55,11 @@ FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const float* q, 
       Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return l < 4 ? k + l * stride : fifth + (l - 4) * stride; }, t[g]);
     }
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      const numbers<Isa, Rows> x(q + i * lead);
+    for (int i = 0; i < 4; ++i)
 #pragma GCC unroll 4
       for (int m = 0; m < Rows; ++m)
 #pragma GCC unroll 8
-        for (int g = 0; g < together; ++g) acc[from + g][m] = x.fma(m, t[g][i], acc[from + g][m]);
-    }
+        for (int g = 0; g < together; ++g) acc[from + g][m] = x.fma(m, i, t[g][i], acc[from + g][m]);
   }
 }
 
@@ -83,7 +86,7 @@ class next_rows {
 };
 
 template <class Isa, int Rows>
-FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const float* q, ptrdiff_t lead, float* s) {
+FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const float* q_rows, float* s) {
   constexpr int groups = straight_groups<Isa, Rows>, keys = straight_keys<Isa, Rows>;
   typename Isa::reg acc[groups][Rows];
 #pragma GCC unroll 8
@@ -91,9 +94,10 @@ FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const fl
 #pragma GCC unroll 4
     for (int m = 0; m < Rows; ++m) acc[g][m] = Isa::spread(0);
   next_rows<keys> next(k + keys * stride, stride, dim);
-  for (int c = 0; c < dim; c += 4) {
+  rows_view<Isa, Rows, ptrdiff_t> q(q_rows, dim);
+  for (int c = 0; c < dim; c += 4, q.move(4)) {
     next.fetch_four_columns();
-    add_columns<Isa, Rows>(k + c, stride, q + c * lead, lead, acc);
+    add_columns<Isa, Rows>(k + c, stride, q, acc);
   }
 #pragma GCC unroll 8
   for (int g = 0; g < groups; ++g)
@@ -109,7 +113,7 @@ __attribute__((noinline)) int score_steps(const visit& z, const key_rows& keys) 
   constexpr int step = straight_keys<Isa, Rows>;
   const float *k = keys.at, *q = z.q;
   int key = keys.from;
-  for (; key + step <= keys.to; key += step, k += step * keys.stride) score_step<Isa, Rows>(k, keys.stride, z.dim, q, z.q_lead, z.s + key);
+  for (; key + step <= keys.to; key += step, k += step * keys.stride) score_step<Isa, Rows>(k, keys.stride, z.dim, q, z.s + key);
   return key;
 }
 

@@ -1,5 +1,7 @@
 // The one product of the library: acc[m][n] += a[m][k] * panel[n][k][lanes], k ascending. Scores, outputs and projections are this.
 #pragma once
+#include <type_traits>
+
 #include "kernel/floats.hpp"
 
 namespace fovea {
@@ -28,11 +30,33 @@ struct accumulator {
   }
 };
 
-// Rows of a are packed [depth][lead]; where the ISA multiplies by lane, each four rows stand for themselves, [depth][4].
-template <class Isa>
-FOVEA_INLINE ptrdiff_t packed_row(int row, int depth) {
-  return Isa::by_lane ? (row & -4) * static_cast<ptrdiff_t>(depth) + (row & 3) : row;
+// The same pointer, but the compiler no longer knows from where: else it keeps one for each row, most of them in memory.
+FOVEA_INLINE const float* forget_origin(const float* p) {
+  __asm__("" : "+r"(p));
+  return p;
 }
+
+// Rows of a, `step` apart: numbers of a row side by side. A step that is a constant needs one pointer; else as many rows share one as an
+// address of this ISA may reach.
+template <class Isa, int Rows, class Step>
+class rows_view {
+ public:
+  FOVEA_INLINE rows_view(const float* a, Step row_step) : step(row_step) {
+#pragma GCC unroll 16
+    for (int i = 0; i < pointers; ++i) at_[i] = i == 0 ? a : forget_origin(at_[i - 1] + together * step);
+  }
+  FOVEA_INLINE const float* row(int m) const { return at_[m / together] + m % together * step; }
+  FOVEA_INLINE float operator()(int m, int k) const { return row(m)[k]; }
+  FOVEA_INLINE void move(ptrdiff_t count) {
+#pragma GCC unroll 16
+    for (auto& p : at_) p += count;
+  }
+  Step step;
+
+ private:
+  static constexpr int together = std::is_integral_v<Step> ? Isa::rows_a_pointer : Rows, pointers = (Rows + together - 1) / together;
+  const float* at_[pointers];
+};
 
 struct panels_view { // where the vectors of a step stand: at + n * next + k * step
   const float* at;
@@ -48,8 +72,8 @@ struct load_whole {
   }
 };
 
-template <int RowStep, class Load, class Isa, class Shape>
-FOVEA_INLINE void tile_step(const float* a, const float* b, ptrdiff_t next, Load from, accumulator<Isa, Shape>& acc) {
+template <class Rows, class Load, class Isa, class Shape>
+FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next, Load from, accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
   vector y[Shape::vectors];
 #pragma GCC unroll 16
@@ -57,7 +81,7 @@ FOVEA_INLINE void tile_step(const float* a, const float* b, ptrdiff_t next, Load
 #pragma GCC unroll 16
   for (int m = 0; m < Shape::rows; ++m)
 #pragma GCC unroll 16
-    for (int n = 0; n < Shape::vectors; ++n) acc.at[m][n] = fma_by(a[m * RowStep], y[n], acc.at[m][n]);
+    for (int n = 0; n < Shape::vectors; ++n) acc.at[m][n] = fma_by(a(m, k), y[n], acc.at[m][n]);
 }
 
 // Where the ISA multiplies by any lane of a register, four numbers of a come with one load, and a vector of b with one instruction that also
@@ -78,48 +102,31 @@ struct vectors_of_b {
   }
 };
 
-// Numbers of a: up to four rows of a step side by side.
-template <class Isa>
-struct rows_together {
-  const float* at;
-  typename Isa::reg x[2];
-
-  explicit FOVEA_INLINE rows_together(const float* a) : at(a) {}
-  FOVEA_INLINE void load(int step) {
-    if (step % 2 == 0) Isa::load_pair(at, x[0], x[1]);
-  }
-  FOVEA_INLINE typename Isa::reg fma(int step, int row, typename Isa::reg y, typename Isa::reg z) const {
-    return Isa::fma_by_lane(x[step % 2], row, y, z);
-  }
-  FOVEA_INLINE const float* next() const { return at; }
-};
-
-// Or the steps of each row side by side.
-template <class Isa, int Rows, int RowStep>
-struct steps_together {
+// Eight numbers of each row of a.
+template <class Isa, int Rows>
+struct eights_of_a {
   const float* at[Rows];
   typename Isa::reg x[Rows][2];
 
-  explicit FOVEA_INLINE steps_together(const float* a) {
+  template <class View>
+  explicit FOVEA_INLINE eights_of_a(const View& a) {
 #pragma GCC unroll 4
-    for (int m = 0; m < Rows; ++m) at[m] = a + m * RowStep;
+    for (int m = 0; m < Rows; ++m) at[m] = a.row(m);
   }
-  FOVEA_INLINE void load(int step) {
+  FOVEA_INLINE void load() {
 #pragma GCC unroll 4
-    for (int m = 0; m < Rows; ++m)
-      if (step % 8 == 0) Isa::load_pair(at[m], x[m][0], x[m][1]);
+    for (int m = 0; m < Rows; ++m) Isa::load_pair(at[m], x[m][0], x[m][1]);
   }
   FOVEA_INLINE typename Isa::reg fma(int step, int row, typename Isa::reg y, typename Isa::reg z) const {
-    return Isa::fma_by_lane(x[row][step % 8 / 4], step % 4, y, z);
+    return Isa::fma_by_lane(x[row][step / 4], step % 4, y, z);
   }
-  FOVEA_INLINE const float* next() const { return at[0]; }
 };
 
 // From load `From` of a turn on, each vector is loaded before the one before it is used, for cores that do nothing out of order.
 template <int From, int End, class Numbers, class Vector, class Load, class Isa, class Shape>
-FOVEA_INLINE void rest_of_turn(Numbers& x, const Vector& y, vectors_of_b<Isa, Shape>& columns, Load from, accumulator<Isa, Shape>& acc) {
+FOVEA_INLINE void rest_of_turn(const Numbers& x, const Vector& y, vectors_of_b<Isa, Shape>& columns, Load from,
+                               accumulator<Isa, Shape>& acc) {
   constexpr int step = From / Shape::vectors, n = From % Shape::vectors;
-  if (n == 0) x.load(step);
   const auto use = [&]() FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i)
@@ -136,41 +143,27 @@ FOVEA_INLINE void rest_of_turn(Numbers& x, const Vector& y, vectors_of_b<Isa, Sh
 }
 
 // Eight steps at a time, as often as depth allows; a, b and depth tell what is left.
-template <class Numbers, class Load, class Isa, class Shape>
-FOVEA_INLINE void tile_by_lane(const float*& a, panels_view& b, int& depth, Load from, accumulator<Isa, Shape>& acc) {
+template <class Rows, class Load, class Isa, class Shape>
+FOVEA_INLINE void tile_by_lane(Rows& a, panels_view& b, int& depth, Load from, accumulator<Isa, Shape>& acc) {
   vectors_of_b<Isa, Shape> columns(b);
-  Numbers x(a);
-  for (int turns = depth >> 3; turns > 0; --turns) rest_of_turn<0, 8 * Shape::vectors>(x, columns.next(0, from), columns, from, acc);
-  depth &= 7, a = x.next(), b.at = columns.at[0];
+  eights_of_a<Isa, Shape::rows> x(a);
+  for (int turns = depth >> 3; turns > 0; --turns) {
+    x.load();
+    rest_of_turn<0, 8 * Shape::vectors>(x, columns.next(0, from), columns, from, acc);
+  }
+  a.move(depth & -8), depth &= 7, b.at = columns.at[0];
 }
 
-template <class Isa, int Rows>
-struct side_by_side { // one number for each row, in lanes
-  typename Isa::reg x[(Rows + 3) / 4];
-
-  explicit FOVEA_INLINE side_by_side(const float* a) {
-#pragma GCC unroll 2
-    for (int m = 0; m < Rows; m += 4) x[m / 4] = Rows - m < 4 ? Isa::load_two(a + m) : Isa::load(a + m);
-  }
-  FOVEA_INLINE typename Isa::reg fma(int row, typename Isa::reg y, typename Isa::reg z) const {
-    return Isa::fma_by_lane(x[row / 4], row % 4, y, z);
-  }
-};
-
-// Two steps a turn: one more and compilers spill accumulators. RowStep is a constant so that a needs one pointer.
-template <int RowStep, class Load, class Isa, class Shape>
-FOVEA_INLINE void tile(const float* a, ptrdiff_t a_step, panels_view b, int depth, Load from, accumulator<Isa, Shape>& acc) {
-  if constexpr (Isa::by_lane && Load::whole) {
-    if constexpr (RowStep == 1 && Shape::rows > 1)
-      tile_by_lane<rows_together<Isa>>(a, b, depth, from, acc);
-    else if (RowStep > 1 || a_step == 1)
-      tile_by_lane<steps_together<Isa, Shape::rows, RowStep>>(a, b, depth, from, acc);
-  }
-  for (; depth >= 2; depth -= 2, a += 2 * a_step, b.at += 2 * b.step) {
-    tile_step<RowStep>(a, b.at, b.next, from, acc);
-    tile_step<RowStep>(a + a_step, b.at + b.step, b.next, from, acc);
-  }
-  if (depth) tile_step<RowStep>(a, b.at, b.next, from, acc);
+// Two steps a turn: one more and compilers spill accumulators. Cores without vectors have few registers for pointers to many rows, and move
+// them less.
+template <class Rows, class Load, class Isa, class Shape>
+FOVEA_INLINE void tile(Rows a, panels_view b, int depth, Load from, accumulator<Isa, Shape>& acc) {
+  if constexpr (Isa::by_lane && Load::whole) tile_by_lane(a, b, depth, from, acc);
+  constexpr int turn = Isa::lanes > 1 || Shape::rows < 4 ? 2 : 4;
+  for (; depth >= turn; depth -= turn, a.move(turn), b.at += turn * b.step)
+#pragma GCC unroll 4
+    for (int k = 0; k < turn; ++k) tile_step(a, k, b.at + k * b.step, b.next, from, acc);
+  for (; depth > 0; --depth, a.move(1), b.at += b.step) tile_step(a, 0, b.at, b.next, from, acc);
 }
 
 } // namespace fovea

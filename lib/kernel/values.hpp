@@ -69,11 +69,14 @@ __attribute__((noinline)) void add_row_by_row(const visit& z, int row, Columns c
     }
 }
 
+template <class Isa, class Shape>
+using weights_view = rows_view<Isa, Shape::rows, std::integral_constant<ptrdiff_t, score_stride>>;
+
 // Keys that all rows see.
 template <class Isa, class Shape, class Columns>
 FOVEA_INLINE void add_shared(const visit& z, int row, int begin, int end, Columns c, accumulator<Isa, Shape>& acc) {
   const float* s = z.s + row * score_stride + begin;
-  if (begin < end) tile<score_stride>(s, 1, panels_view{z.v_row(begin) + c.at, 16, z.v_stride}, end - begin, c, acc);
+  if (begin < end) tile(weights_view<Isa, Shape>(s, {}), panels_view{z.v_row(begin) + c.at, 16, z.v_stride}, end - begin, c, acc);
 }
 
 // One run of keys: first what not all rows of the group see yet, then what all see, then what not all see any more. Where each row begins
@@ -170,7 +173,7 @@ FOVEA_INLINE void value_tile(const visit& z, const value_group& g, Columns c) {
   accumulator<Isa, Shape> acc;
   acc.clear();
   if (Isa::lanes > 1 && g.even) // a second copy of the loop; on a microcontroller code counts for more
-    tile<score_stride>(g.s, 1, panels_view{g.v + c.at, 16, z.v_stride}, g.to - g.from, c, acc);
+    tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, 16, z.v_stride}, g.to - g.from, c, acc);
   else
     for (int run = z.first_run; run < 2; ++run)
       if constexpr (Shape::rows == 1)

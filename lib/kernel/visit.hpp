@@ -9,8 +9,7 @@ struct visit {
   const visit* shared;   // itself: what a copy hands on to functions
   int dim, v_dim, width; // width = v_dim in whole vectors: of a row of o
   int rows;              // of queries; the last group of a tile may compute a few rows more, which are never stored
-  ptrdiff_t q_lead;
-  const float* q; // [dim][q_lead]
+  const float* q;        // [rows][dim], scaled
   float *s, *o, *sum, *top, *rescale, *inverse;
   const float* v; // row of key `v_first` of the block
   ptrdiff_t v_stride;
