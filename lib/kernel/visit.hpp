@@ -53,14 +53,28 @@ FOVEA_INLINE void with_shape(shape_list<Shape, Smaller...>, int rest, Phase phas
   phase(Shape{}, Shape::rows);
 }
 
+// Rows of a tile that go into the largest groups. What is left is one smaller group, or two, where a smallest one would leave registers
+// empty: 16 rows are 8 + 8 rather than 12 + 4.
+template <class Shape, class Second, class... Smaller>
+constexpr int rows_in_largest(shape_list<Shape, Second, Smaller...>, int rows) {
+  const int whole = rows / Shape::rows * Shape::rows;
+  return whole && rows - whole + Shape::rows == 2 * Second::rows ? whole - Shape::rows : whole;
+}
+template <class Shape>
+constexpr int rows_in_largest(shape_list<Shape>, int rows) {
+  return rows / Shape::rows * Shape::rows;
+}
+
 // Runs a phase over all rows in groups: phase(shape, first row, row after the last).
 template <class Isa, class Phase>
 FOVEA_INLINE void by_groups(int rows, Phase phase) {
   constexpr int most = largest_rows(typename Isa::shapes{});
-  const int whole = rows / most * most;
+  const int whole = rows_in_largest(typename Isa::shapes{}, rows), rest = rows - whole;
   const auto call = [&](auto shape, int from, int to) { phase(shape, from, to); };
   if (whole) with_shape(typename Isa::shapes{}, most, [&](auto shape, int) { call(shape, 0, whole); });
-  if (rows > whole) with_shape(typename Isa::shapes{}, rows - whole, [&](auto shape, int n) { call(shape, whole, whole + n); });
+  if (rest)
+    with_shape(typename Isa::shapes{}, rest < most ? rest : rest / 2,
+               [&](auto shape, int n) { call(shape, whole, whole + (rest + n - 1) / n * n); });
 }
 
 } // namespace fovea
