@@ -34,6 +34,13 @@ FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row,
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * 16); });
 }
 
+// Half of a tile's keys, for groups of rows that see no more of them: on the diagonal, and behind the last key. Worth it where more than eight
+// registers are summed up; so many products are on their way anyway.
+template <class Isa, class Shape>
+constexpr bool has_half = Shape::rows * Shape::vectors * Shape::lanes > 8 * Isa::lanes && (Shape::vectors > 1 || Isa::lanes == 8);
+template <class Shape>
+using half_of = std::conditional_t<(Shape::vectors > 1), shape<Shape::rows, (Shape::vectors + 1) / 2, 16>, shape<Shape::rows, 1, 8>>;
+
 // One run of keys: a row's keys lie in from .. to-1 of its run, so a tile is needed if its last row's end is behind its first key.
 template <class Isa, class Shape>
 __attribute__((noinline)) void score_groups(const visit& shared, const packed_keys_view& keys, int run, int first_row, int end_row) {
@@ -46,8 +53,17 @@ __attribute__((noinline)) void score_groups(const visit& shared, const packed_ke
   int key = from[first_row] & -16;
   if (key < k.from) key = k.from;
   const auto across_rows = [&](auto tile_shape, int width) FOVEA_LAMBDA_INLINE {
-    for (int r = first_row; r < end_row; r += Shape::rows)
-      if (key < to[r + Shape::rows - 1] && key + width > from[r]) score_tile<Isa, decltype(tile_shape)>(z, k, r, key);
+    using whole = decltype(tile_shape);
+    for (int r = first_row; r < end_row; r += Shape::rows) {
+      const int begin = from[r], end = to[r + Shape::rows - 1], middle = key + width / 2;
+      if (key >= end || key + width <= begin) continue;
+      if constexpr (has_half<Isa, whole>)
+        if (end <= middle || begin >= middle) {
+          score_tile<Isa, half_of<whole>>(z, k, r, end <= middle ? key : middle);
+          continue;
+        }
+      score_tile<Isa, whole>(z, k, r, key);
+    }
   };
   for (; key + columns - Shape::lanes < most; key += columns) across_rows(Shape{}, columns);
   if constexpr (Shape::vectors > 1)
