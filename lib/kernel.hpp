@@ -16,7 +16,7 @@ struct workspace {
   float *sum, *total_sum;                     // [rows][16]
   float *top, *rescale, *total_top, *inverse; // [rows]
   int32_t* runs;                              // 4 x [rows]: from and to of both runs of seen keys within a block
-  int32_t *head, *from, *to;                  // [rows]
+  seen* sees;                                 // [rows], or one for all
   const float** q_rows;                       // [rows]
   float** out_rows;                           // [rows]
 };

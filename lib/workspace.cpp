@@ -62,9 +62,7 @@ int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
   c.cut(w.out_rows, rows);
   c.cut(w.q, rows * p.dim);
   c.cut(w.runs, 4 * rows);
-  c.cut(w.head, rows);
-  c.cut(w.from, rows);
-  c.cut(w.to, rows);
+  c.cut(w.sees, rows);
   return c.used();
 }
 

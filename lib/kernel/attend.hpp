@@ -19,7 +19,6 @@ class tile_of_queries {
 
   void attend() {
     find_rows();
-    find_keys();
     scale_queries();
     const int32_t one_past = first_span() + 1;
     const bool alone = last_ <= span_keys * static_cast<int64_t>(one_past);
@@ -65,9 +64,12 @@ class tile_of_queries {
     const seen last = seen_by(p_.see, (job_.row + job_.rows - 1) / p_.group);
     seen s = seen_by(p_.see, query);
     alike_ = s == last; // runs only grow, so all rows between see the same
+    head_ = last.head, from_ = s.from, last_ = last.to;
+    final_ = (last_ > from_ ? last_ : head_) - 1;
+    w_.sees[0] = s;
     for (int r = 0; r < job_.rows; ++r, q += p_.q.head, out += p_.out.head) {
       w_.q_rows[r] = q, w_.out_rows[r] = out;
-      w_.head[r] = s.head, w_.from[r] = s.from, w_.to[r] = s.to;
+      if (!alike_) w_.sees[r] = s;
       if (++head < p_.group) continue;
       head = 0, ++query; // the next row is the first head of the next query
       q += p_.q.token - p_.group * p_.q.head, out += p_.out.token - p_.group * p_.out.head;
@@ -75,12 +77,8 @@ class tile_of_queries {
     }
   }
 
-  void find_keys() {
-    const int last = job_.rows - 1;
-    for (int r = job_.rows; r < group_rows_; ++r) w_.head[r] = w_.head[last], w_.from[r] = w_.from[last], w_.to[r] = w_.to[last];
-    head_ = w_.head[last], from_ = w_.from[0], last_ = w_.to[last];
-    final_ = (last_ > from_ ? last_ : head_) - 1;
-  }
+  // Rows that only fill the last group see what the last row sees.
+  const seen& seen_of(int row) const { return w_.sees[alike_ ? 0 : row < job_.rows ? row : job_.rows - 1]; }
 
   void scale_queries() {
     const int rows = group_rows_, last = job_.rows - 1, dim = p_.dim; // copies that no store of a vector can change
@@ -163,21 +161,22 @@ class tile_of_queries {
     const auto within = [&](int32_t key) { return (key < first ? first : key < end ? key : end) - at; };
     z_.first_run = head_ > first ? 0 : 1;
     z_.was_done = z_.done;
-    int32_t from = within(w_.from[0]), to = within(w_.to[0]);
+    int32_t from = within(seen_of(0).from), to = within(seen_of(0).to);
     for (int r = 0; r < group_rows_; ++r) {
-      if (!alike_) from = within(w_.from[r]), to = within(w_.to[r]);
+      if (!alike_) from = within(seen_of(r).from), to = within(seen_of(r).to);
       z_.from[1][r] = from;
       z_.to[1][r] = to;
     }
     for (int r = 0; r < group_rows_ && z_.first_run == 0; ++r) {
       z_.from[0][r] = first - at;
-      z_.to[0][r] = within(w_.head[r]);
+      z_.to[0][r] = within(seen_of(r).head);
     }
     const bool same = z_.from[1][0] == from && z_.to[1][0] == to; // as the last row: so do all between
     const bool even = same && z_.first_run == 1 && from % 16 == 0 && to % 16 == 0;
     z_.even_from = even ? from : 0;
     z_.even_to = even ? to : 0;
-    while (z_.done < job_.rows && w_.to[z_.done] <= end) ++z_.done;
+    if (alike_ && seen_of(0).to <= end) z_.done = job_.rows;
+    while (z_.done < job_.rows && seen_of(z_.done).to <= end) ++z_.done;
     if (z_.done == job_.rows || block + block_keys > final_) z_.done = group_rows_;
   }
 

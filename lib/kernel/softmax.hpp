@@ -73,9 +73,10 @@ __attribute__((noinline)) void move_to_top(const visit& z, int row, float refere
         });
 }
 
-// top = max(top, nearest integer of the largest score), for a register of rows at a time; rescale = 2^(old top - top).
+// top = max(top, nearest integer of the largest score), for a register of rows at a time; rescale = 2^(old top - top). Were scores moved?
 template <class Isa, class Peak>
-FOVEA_INLINE void raise_tops(const visit& z, Peak peak_of_row) {
+FOVEA_INLINE bool raise_tops(const visit& z, Peak peak_of_row) {
+  bool moved = false;
   constexpr int lanes = Isa::lanes;
   using rows = one_register<Isa>;
   for (int from = 0; from < z.rows; from += lanes) {
@@ -85,10 +86,11 @@ FOVEA_INLINE void raise_tops(const visit& z, Peak peak_of_row) {
     const auto old = rows::load(z.top + from), top = max(nearest(rows::load(peak)), old);
     top.store(z.top + from);
     if (!z.start) exp2_below(old - top).store(z.rescale + from);
-    if (!all_exact<Isa>(top))
-      for (int r = from; r < to; ++r)
-        if (!exact(z.top[r])) move_to_top<Isa>(z, r, z.top[r]);
+    if (all_exact<Isa>(top)) continue;
+    for (int r = from; r < to; ++r)
+      if (!exact(z.top[r])) move_to_top<Isa>(z, r, z.top[r]), moved = true;
   }
+  return moved;
 }
 
 // Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds.
@@ -121,24 +123,27 @@ FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
 // With a mask: one copy of the code for all who need it.
 template <class Isa>
 __attribute__((noinline)) f32x16<Isa> weigh_masked_row(const visit& z, int row, float top) {
-  return weigh_row<Isa, true>(z, row, exact(top) ? top : 0);
+  return weigh_row<Isa, true>(z, row, top);
 }
 
 // Weighing is all arithmetic: a good time to fetch what comes next, rows of the output and of the next tile's queries.
 template <class Isa, bool Hides, bool Even>
-__attribute__((noinline)) void weigh(const visit& shared) {
+__attribute__((noinline)) void weigh(const visit& shared, bool moved) {
   const visit z = shared; // a copy that no store of a vector can change: its fields stay in registers
   const int first_to_leave = z.direct ? z.was_done : z.rows, past_to_leave = z.done < z.rows ? z.done : z.rows;
   const int next_rows = z.start ? z.next_rows : 0;
+  const bool fetches = next_rows || first_to_leave < past_to_leave;
   for (int r = 0; r < z.rows; ++r) {
-    if (r >= first_to_leave && r < past_to_leave) prefetch_to_write(z.out[r], z.v_dim);
-    if (r < next_rows) prefetch(z.next_q + r * z.q_stride, z.dim);
-    const float top = z.top[r];
+    if (fetches) {
+      if (r >= first_to_leave && r < past_to_leave) prefetch_to_write(z.out[r], z.v_dim);
+      if (r < next_rows) prefetch(z.next_q + r * z.q_stride, z.dim);
+    }
+    const float top = moved && !exact(z.top[r]) ? 0 : z.top[r];
     f32x16<Isa> sum;
     if constexpr (Hides)
       sum = weigh_masked_row<Isa>(shared, r, top);
     else
-      sum = weigh_row<Isa, false, Even>(z, r, exact(top) ? top : 0);
+      sum = weigh_row<Isa, false, Even>(z, r, top);
     if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
     sum.store(z.sum + r * 16);
   }
@@ -148,27 +153,29 @@ __attribute__((noinline)) void weigh(const visit& shared) {
 // The weights of one row for its final reference, for those who ask to see them.
 template <class Isa>
 __attribute__((noinline)) void weights_of_row(const visit& z, int row, float top) {
-  if (!exact(top)) move_to_top<Isa>(z, row, top);
-  weigh_masked_row<Isa>(z, row, top);
+  const bool moves = !exact(top);
+  if (moves) move_to_top<Isa>(z, row, top);
+  weigh_masked_row<Isa>(z, row, moves ? 0 : top);
 }
 
 template <class Isa>
-__attribute__((noinline)) void raise_modified_tops(const visit& z, float (*peak)(const visit&, int)) {
-  raise_tops<Isa>(z, peak);
+__attribute__((noinline)) bool raise_modified_tops(const visit& z, float (*peak)(const visit&, int)) {
+  return raise_tops<Isa>(z, peak);
 }
 
 template <class Isa, class Step>
 void softmax_step(const visit& z) {
+  bool moved;
   if constexpr (Step::plain) {
     if (Isa::lanes > 1 && z.even_to) {
-      raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, Step, true>(same, row); });
-      return weigh<Isa, false, true>(z);
+      moved = raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, Step, true>(same, row); });
+      return weigh<Isa, false, true>(z, moved);
     }
-    raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, Step>(same, row); });
+    moved = raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, Step>(same, row); });
   } else {
-    raise_modified_tops<Isa>(z, peak_of<Isa, Step>);
+    moved = raise_modified_tops<Isa>(z, peak_of<Isa, Step>);
   }
-  weigh<Isa, Step::biased, false>(z);
+  weigh<Isa, Step::biased, false>(z, moved);
 }
 
 } // namespace fovea
