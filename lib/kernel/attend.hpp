@@ -171,10 +171,9 @@ class tile_of_queries {
       z_.from[0][r] = first - at;
       z_.to[0][r] = within(seen_of(r).head);
     }
-    const bool same = z_.from[1][0] == from && z_.to[1][0] == to; // as the last row: so do all between
-    const bool even = same && z_.first_run == 1 && from % 16 == 0 && to % 16 == 0;
-    z_.even_from = even ? from : 0;
-    z_.even_to = even ? to : 0;
+    const bool begins = z_.first_run == 1 && z_.from[1][0] == from && from % 16 == 0; // as in the last row: so do all between
+    z_.runs = !begins ? alike::nothing : z_.to[1][0] == to ? alike::all : alike::begin;
+    z_.alike_from = from, z_.alike_to = to;
     if (alike_ && seen_of(0).to <= end) z_.done = job_.rows;
     while (z_.done < job_.rows && seen_of(z_.done).to <= end) ++z_.done;
     if (z_.done == job_.rows || block + block_keys > final_) z_.done = group_rows_;

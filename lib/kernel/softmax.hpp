@@ -16,17 +16,21 @@ FOVEA_INLINE void walk(int from, int to, Whole whole, Edge edge) {
   }
 }
 
-// The vectors of both runs of a row. Even: all rows see the same whole vectors of one run, and no row asks again.
-template <bool Even, class Whole, class Edge>
+// The vectors that hold what a row sees, of both runs; or of one that begins with a whole vector, without asking again.
+template <alike Runs, class Whole, class Edge>
 FOVEA_INLINE void walk_runs(const visit& z, int row, Whole whole, Edge edge) {
-  if constexpr (Even)
-    for (int j = z.even_from, end = z.even_to; j < end; j += 16) whole(j);
-  else
+  if constexpr (Runs == alike::nothing) {
     for (int run = z.first_run; run < 2; ++run) walk(z.from[run][row], z.to[run][row], whole, edge);
+  } else {
+    const int end = Runs == alike::all ? z.alike_to : z.to[1][row], rest = end & 15;
+    int j = z.alike_from;
+    for (; j < end - rest; j += 16) whole(j);
+    if (rest) edge(j, 0, rest);
+  }
 }
 
 // The largest score of a row; on the way each score becomes what the step makes of it.
-template <class Isa, class Step, bool Even = false>
+template <class Isa, class Step, alike Runs = alike::nothing>
 float peak_of(const visit& z, int row) {
   float* s = z.s + row * score_stride;
   const auto nothing = f32x16<Isa>::all(lowest);
@@ -46,7 +50,7 @@ float peak_of(const visit& z, int row) {
     for (int run = z.first_run; run < 2; ++run)
       for (int from = z.from[run][row], to = z.to[run][row], j = from & -16; j < to; j += 16) edge(j, from - j, to - j);
   } else {
-    walk_runs<Even>(z, row, whole, edge);
+    walk_runs<Runs>(z, row, whole, edge);
   }
   return largest(peak);
 }
@@ -94,7 +98,7 @@ FOVEA_INLINE bool raise_tops(const visit& z, Peak peak_of_row) {
 }
 
 // Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds.
-template <class Isa, bool Hides, bool Even = false>
+template <class Isa, bool Hides, alike Runs = alike::nothing>
 FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
   float* s = z.s + row * score_stride;
   const auto shift = Isa::spread(power_magic - top), floor = Isa::spread(top + deepest);
@@ -105,7 +109,7 @@ FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
     return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(score.r[i], minus_infinity, zero.r[i], w.r[i]); });
   };
   auto sum = zero;
-  walk_runs<Even>(
+  walk_runs<Runs>(
       z, row,
       [&](int j) FOVEA_LAMBDA_INLINE {
         const auto w = weight(f32x16<Isa>::load_together(s + j));
@@ -127,7 +131,7 @@ __attribute__((noinline)) f32x16<Isa> weigh_masked_row(const visit& z, int row, 
 }
 
 // Weighing is all arithmetic: a good time to fetch what comes next, rows of the output and of the next tile's queries.
-template <class Isa, bool Hides, bool Even>
+template <class Isa, bool Hides, alike Runs>
 __attribute__((noinline)) void weigh(const visit& shared, bool moved) {
   const visit z = shared; // a copy that no store of a vector can change: its fields stay in registers
   const int first_to_leave = z.direct ? z.was_done : z.rows, past_to_leave = z.done < z.rows ? z.done : z.rows;
@@ -143,7 +147,7 @@ __attribute__((noinline)) void weigh(const visit& shared, bool moved) {
     if constexpr (Hides)
       sum = weigh_masked_row<Isa>(shared, r, top);
     else
-      sum = weigh_row<Isa, false, Even>(z, r, top);
+      sum = weigh_row<Isa, false, Runs>(z, r, top);
     if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
     sum.store(z.sum + r * 16);
   }
@@ -163,19 +167,22 @@ __attribute__((noinline)) bool raise_modified_tops(const visit& z, float (*peak)
   return raise_tops<Isa>(z, peak);
 }
 
+template <class Isa, alike Runs>
+void plain_softmax_step(const visit& z) {
+  const bool moved = raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, plain_step, Runs>(same, row); });
+  weigh<Isa, false, Runs>(z, moved);
+}
+
 template <class Isa, class Step>
 void softmax_step(const visit& z) {
-  bool moved;
   if constexpr (Step::plain) {
-    if (Isa::lanes > 1 && z.even_to) {
-      moved = raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, Step, true>(same, row); });
-      return weigh<Isa, false, true>(z, moved);
-    }
-    moved = raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, Step>(same, row); });
+    if (Isa::lanes > 1 && z.runs == alike::all) return plain_softmax_step<Isa, alike::all>(z);
+    if (Isa::lanes > 1 && z.runs == alike::begin) return plain_softmax_step<Isa, alike::begin>(z);
+    plain_softmax_step<Isa, alike::nothing>(z);
   } else {
-    moved = raise_modified_tops<Isa>(z, peak_of<Isa, Step>);
+    const bool moved = raise_modified_tops<Isa>(z, peak_of<Isa, Step>);
+    weigh<Isa, Step::biased, alike::nothing>(z, moved);
   }
-  weigh<Isa, Step::biased, false>(z, moved);
 }
 
 } // namespace fovea

@@ -5,6 +5,9 @@
 
 namespace fovea {
 
+// What is the same for all rows of what they see in a block: one run begins with the same whole vector, and it ends with the same key.
+enum class alike { nothing, begin, all };
+
 struct visit {
   const visit* shared;   // itself: what a copy hands on to functions
   int dim, v_dim, width; // width = v_dim in whole vectors: of a row of o
@@ -16,16 +19,17 @@ struct visit {
   int v_first;
   int32_t *from[2], *to[2]; // what each row sees: two runs of keys within the block, growing with the row
   int first_run;            // 1 when run 0 is empty for all rows
-  int even_from, even_to;   // of whole vectors, where they are all that every row sees; else 0
-  bool unbiased;            // scores are told before biases
-  bool masked;              // a mask may hide keys within the runs
-  bool start;               // first block of the span: nothing to rescale
-  bool direct;              // results go out from the last block; else they stay in o
-  int was_done, done;       // rows that needed no block from here on, and those that need none after this one
-  float* const* out;        // [rows]
-  const tile_job* job;      // for modifiers
-  int64_t block;            // absolute key that the block begins with
-  const float* next_q;      // rows that the next tile will want, for prefetching
+  alike runs;               // of all rows, and from where to where
+  int alike_from, alike_to;
+  bool unbiased;       // scores are told before biases
+  bool masked;         // a mask may hide keys within the runs
+  bool start;          // first block of the span: nothing to rescale
+  bool direct;         // results go out from the last block; else they stay in o
+  int was_done, done;  // rows that needed no block from here on, and those that need none after this one
+  float* const* out;   // [rows]
+  const tile_job* job; // for modifiers
+  int64_t block;       // absolute key that the block begins with
+  const float* next_q; // rows that the next tile will want, for prefetching
   ptrdiff_t q_stride;
   int next_rows;
 
