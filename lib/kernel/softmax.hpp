@@ -133,7 +133,7 @@ __attribute__((noinline)) f32x16<Isa> weigh_masked_row(const visit& z, int row, 
 // Weighing is all arithmetic: a good time to fetch what comes next, rows of the output and of the next tile's queries.
 template <class Isa, bool Hides, alike Runs>
 __attribute__((noinline)) void weigh(const visit& shared, bool moved) {
-  const visit z = shared; // a copy that no store of a vector can change: its fields stay in registers
+  std::conditional_t<(Isa::lanes > 1), const visit, const visit&> z = shared; // a copy that no store of a vector can change
   const int first_to_leave = z.direct ? z.was_done : z.rows, past_to_leave = z.done < z.rows ? z.done : z.rows;
   const int next_rows = z.start ? z.next_rows : 0;
   const bool fetches = next_rows || first_to_leave < past_to_leave;

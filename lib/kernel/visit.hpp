@@ -62,7 +62,8 @@ FOVEA_INLINE void with_shape(shape_list<Shape, Smaller...>, int rest, Phase phas
 template <class Shape, class Second, class... Smaller>
 constexpr int rows_in_largest(shape_list<Shape, Second, Smaller...>, int rows) {
   const int whole = rows / Shape::rows * Shape::rows;
-  return whole && rows - whole + Shape::rows == 2 * Second::rows ? whole - Shape::rows : whole;
+  constexpr int more = 2 * Second::rows - Shape::rows; // rows than a largest group
+  return more > 0 && whole && rows - whole == more ? whole - Shape::rows : whole;
 }
 template <class Shape>
 constexpr int rows_in_largest(shape_list<Shape>, int rows) {
