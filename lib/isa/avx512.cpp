@@ -5,8 +5,7 @@
 
 namespace fovea {
 namespace {
-struct avx512 : xsimd_isa<xsimd::avx512dq> {
-  using packing = avx_isa; // half a panel at a time
+struct avx512 : avx512_isa {
   using shapes = shape_list<shape<12, 2>, shape<8, 2>, shape<4, 4>, shape<2, 4>, shape<1, 4>>;
   static constexpr int rows = 48;
 };

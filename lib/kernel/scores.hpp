@@ -39,35 +39,32 @@ FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row,
 template <class Isa, class Shape>
 constexpr bool has_half = Shape::rows * Shape::vectors * Shape::lanes > 8 * Isa::lanes && (Shape::vectors > 1 || Isa::lanes == 8);
 template <class Shape>
-using half_of = std::conditional_t<(Shape::vectors > 1), shape<Shape::rows, (Shape::vectors + 1) / 2, 16>, shape<Shape::rows, 1, 8>>;
+using half_of = std::conditional_t<(Shape::vectors > 1), fewer_vectors<Shape>, shape<Shape::rows, 1, 8>>;
 
 // One run of keys: a row's keys lie in from .. to-1 of its run, so a tile is needed if its last row's end is behind its first key.
 template <class Isa, class Shape>
 __attribute__((noinline)) void score_groups(const visit& shared, const packed_keys_view& keys, int run, int first_row, int end_row) {
   const visit z = shared; // copies that no store of a vector can change: their fields stay in registers
   const packed_keys_view k = keys;
-  constexpr int columns = Shape::vectors * Shape::lanes;
-  using narrow = shape<Shape::rows, 1, Shape::lanes>;
   const int32_t *from = z.from[run], *to = z.to[run];
   const int most = to[end_row - 1] < k.to ? to[end_row - 1] : k.to;
   int key = from[first_row] & -16;
   if (key < k.from) key = k.from;
-  const auto across_rows = [&](auto tile_shape, int width) FOVEA_LAMBDA_INLINE {
+  by_columns<Shape>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {
     using whole = decltype(tile_shape);
-    for (int r = first_row; r < end_row; r += Shape::rows) {
-      const int begin = from[r], end = to[r + Shape::rows - 1], middle = key + width / 2;
-      if (key >= end || key + width <= begin) continue;
-      if constexpr (has_half<Isa, whole>)
-        if (end <= middle || begin >= middle) {
-          score_tile<Isa, half_of<whole>>(z, k, r, end <= middle ? key : middle);
-          continue;
-        }
-      score_tile<Isa, whole>(z, k, r, key);
-    }
-  };
-  for (; key + columns - Shape::lanes < most; key += columns) across_rows(Shape{}, columns);
-  if constexpr (Shape::vectors > 1)
-    for (; key < most; key += Shape::lanes) across_rows(narrow{}, Shape::lanes);
+    constexpr int width = whole::vectors * whole::lanes;
+    for (; key + width - whole::lanes < most; key += width)
+      for (int r = first_row; r < end_row; r += whole::rows) {
+        const int begin = from[r], end = to[r + whole::rows - 1], middle = key + width / 2;
+        if (key >= end || key + width <= begin) continue;
+        if constexpr (has_half<Isa, whole>)
+          if (end <= middle || begin >= middle) {
+            score_tile<Isa, half_of<whole>>(z, k, r, end <= middle ? key : middle);
+            continue;
+          }
+        score_tile<Isa, whole>(z, k, r, key);
+      }
+  });
 }
 
 } // namespace fovea

@@ -12,9 +12,10 @@ struct key_rows { // keys from .. to-1 of the block stand at `at`
   int from, to;
 };
 
-// As many groups of keys at once as hide the latency of a chain; with several rows, as many as may share what is broadcast.
+// As many groups of keys at once as hide the latency of a chain and what memory takes; with several rows, as many as may share what is
+// broadcast.
 template <class Isa, int Rows>
-constexpr int straight_groups = Rows == 1 ? (Isa::lanes >= 8 ? 4 : 8) : (Isa::lanes >= 8 ? 2 : 8 / Rows);
+constexpr int straight_groups = Rows == 1 ? (Isa::lanes >= 4 ? 32 / Isa::lanes : 8) : (Isa::lanes >= 8 ? 2 : 8 / Rows);
 template <class Isa, int Rows>
 constexpr int straight_keys = straight_groups<Isa, Rows> * Isa::lanes;
 
@@ -51,8 +52,10 @@ FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q, t
     typename Isa::reg t[together][4];
 #pragma GCC unroll 8
     for (int g = 0; g < together; ++g, k = forget_origin(k + Isa::lanes * stride)) {
-      const float* fifth = forget_origin(k + 4 * stride);
-      Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return l < 4 ? k + l * stride : fifth + (l - 4) * stride; }, t[g]);
+      const float* at[(Isa::lanes + 3) / 4]; // four rows from one pointer
+#pragma GCC unroll 4
+      for (int i = 0; i < Isa::lanes; i += 4) at[i / 4] = i == 0 ? k : forget_origin(at[i / 4 - 1] + 4 * stride);
+      Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return at[l / 4] + l % 4 * stride; }, t[g]);
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i)

@@ -207,15 +207,14 @@ __attribute__((noinline)) void value_groups(const visit& shared, int first_row, 
   for (int r = first_row; r < end_row; r += Shape::rows)
     if (group_works(shared, r, Shape::rows)) group[groups++] = group_of<Shape>(shared, r);
   const visit z = shared; // a copy that no store of a vector can change: its fields stay in registers
-  constexpr int step = Shape::vectors * Shape::lanes;
-  using narrow = shape<Shape::rows, 1, Shape::lanes>;
-  const auto down_rows = [&](auto tile_shape, int in_o, int at) FOVEA_LAMBDA_INLINE {
-    for (int g = 0; g < groups; ++g) value_tile<Isa, decltype(tile_shape)>(z, group[g], columns_for<Isa, Shape>(z, in_o, at));
-  };
   int c = 0;
-  if constexpr (Shape::vectors > 1)
-    for (; c + step <= (z.v_dim & -16); c += step) down_rows(Shape{}, c, c);
-  for (; c < z.width; c += Shape::lanes) down_rows(narrow{}, c, column_at(c & -16, z.v_dim) + c % 16);
+  by_columns<Shape>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {
+    using whole = decltype(tile_shape);
+    constexpr int width = whole::vectors * whole::lanes;
+    for (int end = whole::vectors > 1 ? z.v_dim & -16 : z.width; c + width <= end; c += width)
+      for (int g = 0; g < groups; ++g)
+        value_tile<Isa, whole>(z, group[g], columns_for<Isa, whole>(z, c, column_at(c & -16, z.v_dim) + c % 16));
+  });
 }
 
 // v_dim below sixteen: row by row, with loads that stop at the last element.

@@ -48,6 +48,16 @@ constexpr int largest_rows(shape_list<Shape, Smaller...>) {
   return Shape::rows;
 }
 
+template <class Shape>
+using fewer_vectors = shape<Shape::rows, (Shape::vectors + 1) / 2, Shape::lanes>;
+
+// Calls phase(shape) for a shape and then for narrower ones, each with half as many vectors, for what is left.
+template <class Shape, class Phase>
+FOVEA_INLINE void by_columns(Phase phase) {
+  phase(Shape{});
+  if constexpr (Shape::vectors > 1) by_columns<fewer_vectors<Shape>>(phase);
+}
+
 // Calls phase(Shape) for the shape that takes `rest` rows: the last in the list that holds them.
 template <class Shape, class... Smaller, class Phase>
 FOVEA_INLINE void with_shape(shape_list<Shape, Smaller...>, int rest, Phase phase) {
