@@ -55,7 +55,6 @@ class tile_of_queries {
   }
 
   void find_rows() {
-    by_groups<Isa>(job_.rows, [&](auto, int, int end) { group_rows_ = end; });
     const row_place first = place_of(job_, 0);
     int64_t query = first.query;
     int head = static_cast<int>(job_.row % p_.group);
@@ -64,6 +63,7 @@ class tile_of_queries {
     const seen last = seen_by(p_.see, (job_.row + job_.rows - 1) / p_.group);
     seen s = seen_by(p_.see, query);
     alike_ = s == last; // runs only grow, so all rows between see the same
+    by_groups<Isa>(job_.rows, alike_, [&](auto, int, int end) { group_rows_ = end; });
     head_ = last.head, from_ = s.from, last_ = last.to;
     final_ = (last_ > from_ ? last_ : head_) - 1;
     w_.sees[0] = s;
@@ -150,7 +150,7 @@ class tile_of_queries {
     if (z_.v_dim < 16)
       value_rows_short<Isa>(z_);
     else
-      by_groups<Isa>(z_.rows, [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z_, from, to); });
+      by_groups<Isa>(z_.rows, alike_, [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z_, from, to); });
     z_.start = false;
   }
 
@@ -184,7 +184,7 @@ class tile_of_queries {
     if (begin >= end) return;
     const int left = score_from_rows(block, begin & -16, end);
     panels_.each(block, left, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
-      by_groups<Isa>(z_.rows, [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, from, to); });
+      by_groups<Isa>(z_.rows, alike_, [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, from, to); });
     });
   }
 

@@ -10,6 +10,7 @@ struct neon_isa {
   using reg = float32x4_t;
   using packing = neon_isa; // what transposes
   static constexpr int lanes = 4, rows_a_pointer = 1;
+  static constexpr bool smaller_stairs = false;
 #if defined(__aarch64__)
   static constexpr bool by_lane = true; // a product may take one factor from any lane of a register
   using sixteen = float32x4x4_t;

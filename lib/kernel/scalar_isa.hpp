@@ -10,7 +10,7 @@ struct scalar_isa {
   using reg = float;
   using packing = scalar_isa; // what transposes
   static constexpr int lanes = 1;
-  static constexpr bool by_lane = false;
+  static constexpr bool by_lane = false, smaller_stairs = false;
   static constexpr int rows_a_pointer = 1;
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }

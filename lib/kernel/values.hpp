@@ -201,8 +201,7 @@ FOVEA_INLINE bool group_works(const visit& z, int row, int rows) {
 // All columns of a run of rows.
 template <class Isa, class Shape>
 __attribute__((noinline)) void value_groups(const visit& shared, int first_row, int end_row) {
-  constexpr int rest = 2; // groups smaller than the largest: by_groups makes no more
-  value_group group[Shape::rows < largest_rows(typename Isa::shapes{}) ? rest : (Isa::rows + Shape::rows - 1) / Shape::rows];
+  value_group group[most_groups<Isa, Shape>];
   int groups = 0;
   for (int r = first_row; r < end_row; r += Shape::rows)
     if (group_works(shared, r, Shape::rows)) group[groups++] = group_of<Shape>(shared, r);

@@ -1,5 +1,7 @@
 // A tile of query rows visits one block of keys: what the phases scores, softmax and values share.
 #pragma once
+#include <type_traits>
+
 #include "kernel.hpp"
 #include "kernel/tile.hpp"
 
@@ -80,16 +82,31 @@ constexpr int rows_in_largest(shape_list<Shape>, int rows) {
   return rows / Shape::rows * Shape::rows;
 }
 
+// Where rows see different keys, a large group computes more scores that nobody sees: there an ISA may begin with its second shape.
+template <class Shape, class... Smaller>
+auto stairs_of(shape_list<Shape, Smaller...>) -> shape_list<Smaller...>;
+template <class Isa>
+using stair_shapes = std::conditional_t<Isa::smaller_stairs, decltype(stairs_of(typename Isa::shapes{})), typename Isa::shapes>;
+
+// How many groups of a shape one phase may see: all of a tile, or what is left.
+template <class Isa, class Shape>
+constexpr int most_groups = Shape::rows < largest_rows(stair_shapes<Isa>{}) ? 2 : (Isa::rows + Shape::rows - 1) / Shape::rows;
+
 // Runs a phase over all rows in groups: phase(shape, first row, row after the last).
-template <class Isa, class Phase>
-FOVEA_INLINE void by_groups(int rows, Phase phase) {
-  constexpr int most = largest_rows(typename Isa::shapes{});
-  const int whole = rows_in_largest(typename Isa::shapes{}, rows), rest = rows - whole;
+template <class Shapes, class Phase>
+FOVEA_INLINE void by_groups_of(Shapes shapes, int rows, Phase phase) {
+  constexpr int most = largest_rows(Shapes{});
+  const int whole = rows_in_largest(shapes, rows), rest = rows - whole;
   const auto call = [&](auto shape, int from, int to) { phase(shape, from, to); };
-  if (whole) with_shape(typename Isa::shapes{}, most, [&](auto shape, int) { call(shape, 0, whole); });
+  if (whole) with_shape(shapes, most, [&](auto shape, int) { call(shape, 0, whole); });
   if (rest)
-    with_shape(typename Isa::shapes{}, rest < most ? rest : rest / 2,
-               [&](auto shape, int n) { call(shape, whole, whole + (rest + n - 1) / n * n); });
+    with_shape(shapes, rest < most ? rest : rest / 2, [&](auto shape, int n) { call(shape, whole, whole + (rest + n - 1) / n * n); });
+}
+template <class Isa, class Phase>
+FOVEA_INLINE void by_groups(int rows, bool alike, Phase phase) {
+  if constexpr (Isa::smaller_stairs)
+    if (!alike) return by_groups_of(stair_shapes<Isa>{}, rows, phase);
+  by_groups_of(typename Isa::shapes{}, rows, phase);
 }
 
 } // namespace fovea
