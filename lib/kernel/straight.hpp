@@ -52,9 +52,9 @@ FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q, t
     typename Isa::reg t[together][4];
 #pragma GCC unroll 8
     for (int g = 0; g < together; ++g, k = forget_origin(k + Isa::lanes * stride)) {
-      const float* at[(Isa::lanes + 3) / 4]; // four rows from one pointer
-#pragma GCC unroll 4
-      for (int i = 0; i < Isa::lanes; i += 4) at[i / 4] = i == 0 ? k : forget_origin(at[i / 4 - 1] + 4 * stride);
+      const float* fifth = forget_origin(k + 4 * stride);
+      const float* at[4] = {k, fifth, nullptr, nullptr}; // four rows from one pointer
+      if constexpr (Isa::lanes > 8) at[2] = forget_origin(fifth + 4 * stride), at[3] = forget_origin(at[2] + 4 * stride);
       Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return at[l / 4] + l % 4 * stride; }, t[g]);
     }
 #pragma GCC unroll 4
