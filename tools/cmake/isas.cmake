@@ -62,7 +62,7 @@ endfunction()
 set(FOVEA_FIXED_ISAS scalar)
 if(NOT FOVEA_HOSTED)
   set(FOVEA_FIXED_ISAS cortex_m)
-  set(fovea_flags_fixed_cortex_m -O2 -fomit-frame-pointer) # also in a build for size: half of its code is hot, and Thumb-1 loses its high registers at -Os
+  set(fovea_flags_fixed_cortex_m -O2) # also in a build for size: half of its code is hot, and Thumb-1 loses its high registers at -Os
 endif()
 if(FOVEA_COMPILES_X86_64 AND "avx2" IN_LIST FOVEA_ISAS)
   list(APPEND FOVEA_FIXED_ISAS avx2 avx512vnni)
