@@ -71,10 +71,11 @@ static inline bool rows_apart(const extent& e) {
 }
 
 // Where a tensor stands: strides of 0 become numbers in e, whose counts are given; returns the reason to refuse it, or FOVEA_OK.
+template <bool LookForDense = !multiplies_slowly>
 static inline int32_t place(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride, size_t element, bool written, extent& e,
                             byte_range& bytes) {
   if ((head_stride | token_stride) < 0) return FOVEA_STRIDE;
-  const bool dense = !multiplies_slowly && !(head_stride | token_stride); // then its bytes are a product, and its rows lie apart
+  const bool dense = LookForDense && !(head_stride | token_stride); // then its bytes are a product, and its rows lie apart
   e.token_stride = token_stride ? token_stride : e.row;
   e.head_stride = head_stride;
   if (!head_stride && __builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens), e.token_stride, &e.head_stride)) return FOVEA_OVERFLOW;
@@ -86,11 +87,11 @@ static inline int32_t place(const void* data, ptrdiff_t head_stride, ptrdiff_t t
 }
 
 // What a call touches beside its scratch: in[] and to[] of a plan's `bytes`.
-template <class Footprint>
-static inline bool meets_any(const Footprint& f, byte_range scratch) {
-  for (const byte_range& r : f.in)
+template <class Plan>
+static inline bool meets_any(const Plan& p, byte_range scratch) {
+  for (const byte_range& r : p.bytes.in)
     if (meet(r, scratch)) return true;
-  for (const byte_range& r : f.to)
+  for (const byte_range& r : p.bytes.to)
     if (meet(r, scratch)) return true;
   return false;
 }
@@ -108,7 +109,7 @@ static inline int32_t take_scratch(const Plan& p, void* scratch, size_t size, Wo
   if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
   byte_range bytes;
   if (!range_of(scratch, size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
-  if (meets_any(p.bytes, bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
+  if (meets_any(p, bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
   return make_workspace(p, scratch, size, w) ? int32_t{FOVEA_OK} : refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
 }
 

@@ -51,10 +51,14 @@ void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
   fixed_panels panels(p, w.room, w.whole);
   const int32_t tiles = quotient(p.rows + fixed_unit_rows - 1, fixed_unit_rows);
   const int32_t units = static_cast<int32_t>(static_cast<int64_t>(tiles) * p.kv_heads);
-  const int32_t share = p.parts > 1 ? quotient(units, p.parts) : units, rest = units - share * p.parts;
-  const int32_t first = share * p.part + (p.part < rest ? p.part : rest), past = first + share + (p.part < rest);
-  int32_t kv_head = first ? quotient(first, tiles) : 0, row = (first - kv_head * tiles) * fixed_unit_rows;
-  for (int32_t u = first; u < past; ++u) {
+  int32_t left = units, kv_head = 0, row = 0;
+  if (p.parts > 1) {
+    left = quotient(units, p.parts);
+    const int32_t rest = units - left * p.parts, first = left * p.part + (p.part < rest ? p.part : rest);
+    left += p.part < rest;
+    if (first) kv_head = quotient(first, tiles), row = (first - kv_head * tiles) * fixed_unit_rows;
+  }
+  for (; left > 0; --left) {
     const int32_t end = p.rows - row > fixed_unit_rows ? row + fixed_unit_rows : p.rows;
     panels.turn_to(kv_head);
     for (; row < end; row += w.rows) p.kernel->attend({&p, &panels, w.tile, kv_head, row, end - row < w.rows ? end - row : w.rows});

@@ -100,8 +100,9 @@ bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
 template <const fixed_offer& Offer>
 int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
   p.scale = &a.scale, p.head_scales = offered<Offer>::tables ? a.head_scales : nullptr;
-  for (int32_t h = p.head_scales ? a.q_heads : 1; h-- > 0;)
-    if (!scale_fits<Offer>(p, p.scale_of(h))) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  const fovea_fixed_scale* scale = p.head_scales ? p.head_scales : p.scale;
+  for (int32_t left = p.head_scales ? a.q_heads : 1; left > 0; --left, ++scale)
+    if (!scale_fits<Offer>(p, *scale)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   const int32_t max_keys = a.max_keys ? a.max_keys : 512;
   if (!within(max_keys, 0, 1 << 17)) return refusal(FOVEA_RANGE, FOVEA_ARG_KEYS);
   if (a.first_key + a.keys > max_keys) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
@@ -136,8 +137,14 @@ int32_t check_seen(const fovea_fixed_attention& a, fixed_visibility& see) {
   return FOVEA_OK;
 }
 
-// The argument of the first table that is given; 0 when there is none, as in most calls.
-int32_t first_table(const fovea_fixed_attention& a) {
+inline bool has_tables(const fovea_fixed_attention& a) {
+  const auto word = [](const void* x) { return reinterpret_cast<uintptr_t>(x); };
+  return word(a.head_scales) | word(a.key_multipliers.data) | word(a.key_sums.data) | word(a.value_weights.data) | word(a.mask.data) |
+         word(a.bias.data) | word(a.alibi) | word(a.sinks);
+}
+
+// The argument of the first table that is given, or 0.
+inline int32_t first_table(const fovea_fixed_attention& a) {
   if (a.head_scales) return FOVEA_ARG_SCALE;
   if (a.key_multipliers.data || a.key_sums.data) return FOVEA_ARG_K;
   if (a.value_weights.data) return FOVEA_ARG_V;
@@ -149,54 +156,72 @@ int32_t first_table(const fovea_fixed_attention& a) {
 template <const fixed_offer& Offer>
 int32_t check_options(const fovea_fixed_attention& a, fixed_plan& p) {
   if (const int32_t s = check_seen(a, p.see)) return s;
-  p.bytes.in.count = 0;
+  p.tables.count = 0;
   p.multipliers.data = p.sums.data = p.bias.data = p.alibi = p.sinks = nullptr;
   p.value_weights.data = nullptr, p.mask.data = nullptr, p.octaves_by_key = false;
-  if (const int32_t argument = first_table(a)) {
-    if (!offered<Offer>::tables) return refusal(FOVEA_UNSUPPORTED, argument);
+  if constexpr (!offered<Offer>::tables) {
+    if (const int32_t argument = first_table(a)) return refusal(FOVEA_UNSUPPORTED, argument);
+  } else if (has_tables(a)) {
     if (const int32_t s = Offer.check_tables(a, p)) return s;
   }
   return check_part(a.part, p);
 }
 
-// A tensor with the counts of n, elements of 2^shift bytes; returns the reason to refuse it, or FOVEA_OK.
-FOVEA_ONCE int32_t check_tensor(const fovea_fixed_in& x, const extent& n, int shift, bool written, byte_rows& rows, byte_range& bytes) {
+struct counts { // of a tensor, whose elements have 2^shift bytes
+  int32_t heads, tokens, row;
+  int shift;
+  bool written;
+};
+
+FOVEA_ONCE int32_t check_strided(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride, const counts& n, byte_rows& rows) {
   extent e{n.heads, n.tokens, 0, 0, n.row};
-  const int32_t reason = place(x.data, x.head_stride, x.token_stride, size_t{1} << shift, written, e, bytes);
-  rows = {static_cast<const unsigned char*>(x.data), e.head_stride * (1 << shift), e.token_stride * (1 << shift)};
+  byte_range bytes{};
+  const int32_t reason = place<false>(data, head_stride, token_stride, size_t{1} << n.shift, n.written, e, bytes);
+  rows = {static_cast<const unsigned char*>(data), bytes.end, e.head_stride * (1 << n.shift), e.token_stride * (1 << n.shift)};
   return reason;
 }
 
-template <const fixed_offer& Offer>
-int32_t check_keys_and_values(const fovea_fixed_attention& a, fixed_plan& p, byte_range* bytes) {
-  extent e{p.kv_heads, offered<Offer>::panels(p) ? up_to(a.keys, fixed_block) : a.keys, 0, 0, offered<Offer>::panels(p) ? p.depth : p.dim};
-  if (offered<Offer>::panels(p) && a.k.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
-  if (const int32_t reason = check_tensor(a.k, e, offered<Offer>::wide(p), false, p.k, bytes[0])) return refusal(reason, FOVEA_ARG_K);
-  e.row = offered<Offer>::panels(p) ? p.width : p.v_dim;
-  if (offered<Offer>::panels(p) && a.v.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_V);
-  if (const int32_t reason = check_tensor(a.v, e, offered<Offer>::wide(p), false, p.v, bytes[1])) return refusal(reason, FOVEA_ARG_V);
-  return FOVEA_OK;
+// Returns the reason to refuse a tensor, or FOVEA_OK. Most have no gaps and few rows: then products of counts need no second look.
+FOVEA_ONCE int32_t check_tensor(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride, const counts& n, byte_rows& rows) {
+  if (head_stride | token_stride | n.heads >> 6 | n.tokens >> 13) return check_strided(data, head_stride, token_stride, n, rows);
+  static_assert(int64_t{fixed_greatest_dim} << (2 + 6 + 13) <= int64_t{1} << 31);
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(data), below = (uintptr_t{1} << n.shift) - 1;
+  const int32_t token = n.row << n.shift, head = n.tokens * token, size = n.heads * head;
+  rows = {static_cast<const unsigned char*>(data), begin + static_cast<uintptr_t>(size), head, token};
+  if (rows.end < begin) return FOVEA_OVERFLOW;
+  if (!data && size) return FOVEA_NULL;
+  return begin & below ? FOVEA_ALIGN : FOVEA_OK;
+}
+template <class Tensor>
+int32_t check_tensor(const Tensor& x, const counts& n, byte_rows& rows) {
+  return check_tensor(x.data, x.head_stride, x.token_stride, n, rows);
 }
 
-int32_t check_output(const fovea_fixed_attention& a, fixed_plan& p, extent& e) {
-  const fovea_fixed_in out{a.out.data, a.out.head_stride, a.out.token_stride, 0, 0, 0, 0};
-  byte_rows rows;
-  e.row = p.v_dim;
-  if (const int32_t reason = check_tensor(out, e, p.out_type, true, rows, p.bytes.to[0])) return refusal(reason, FOVEA_ARG_OUT);
-  p.out = static_cast<unsigned char*>(a.out.data), p.out_head = rows.head, p.out_token = rows.token;
-  for (const byte_range& bytes : p.bytes.in)
-    if (meet(bytes, p.bytes.to[0])) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
+template <const fixed_offer& Offer>
+int32_t check_keys_and_values(const fovea_fixed_attention& a, fixed_plan& p, counts& n) {
+  n.heads = p.kv_heads, n.tokens = a.keys;
+  if (offered<Offer>::panels(p)) {
+    if (a.k.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
+    n.tokens = up_to(n.tokens, fixed_block), n.row = p.depth;
+  }
+  if (const int32_t reason = check_tensor(a.k, n, p.k)) return refusal(reason, FOVEA_ARG_K);
+  n.row = p.v_dim;
+  if (offered<Offer>::panels(p)) {
+    if (a.v.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_V);
+    n.row = p.width;
+  }
+  if (const int32_t reason = check_tensor(a.v, n, p.v)) return refusal(reason, FOVEA_ARG_V);
   return FOVEA_OK;
 }
 
 template <const fixed_offer& Offer>
 int32_t check_tensors(const fovea_fixed_attention& a, fixed_plan& p) {
-  byte_range* const bytes = p.bytes.in.at + p.bytes.in.count;
-  p.bytes.in.count += 3;
-  extent e{a.q_heads, a.queries, 0, 0, p.dim};
-  if (const int32_t reason = check_tensor(a.q, e, offered<Offer>::wide(p), false, p.q, bytes[0])) return refusal(reason, FOVEA_ARG_Q);
-  if (const int32_t s = check_keys_and_values<Offer>(a, p, bytes + 1)) return s;
-  return check_output(a, p, e);
+  counts n{a.q_heads, a.queries, p.dim, offered<Offer>::wide(p), false};
+  if (const int32_t reason = check_tensor(a.q, n, p.q)) return refusal(reason, FOVEA_ARG_Q);
+  if (const int32_t s = check_keys_and_values<Offer>(a, p, n)) return s;
+  n = {a.q_heads, a.queries, p.v_dim, p.out_type, true};
+  if (const int32_t reason = check_tensor(a.out, n, p.out)) return refusal(reason, FOVEA_ARG_OUT);
+  return meets_inputs(p, p.out.bytes()) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : int32_t{FOVEA_OK};
 }
 
 template <const fixed_offer& Offer>

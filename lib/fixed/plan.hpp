@@ -18,7 +18,9 @@ constexpr int32_t block_of(int32_t key) { return static_cast<int32_t>(static_cas
 
 struct byte_rows { // [head][token] with strides in bytes
   const unsigned char* data;
+  uintptr_t end; // behind the last byte
   ptrdiff_t head, token;
+  byte_range bytes() const { return {reinterpret_cast<uintptr_t>(data), end}; }
   const unsigned char* row(ptrdiff_t h, ptrdiff_t t) const { return data + h * head + t * token; }
 };
 
@@ -28,14 +30,11 @@ struct table_of { // optional numbers: [head][row][key] with strides in elements
   ptrdiff_t head, row;
 };
 
-struct fixed_footprint { // of a call beside its scratch
-  struct inputs {        // q, k, v and the tables that are given: few calls give any
-    byte_range at[11];
-    int32_t count;
-    const byte_range* begin() const { return at; }
-    const byte_range* end() const { return at + count; }
-  } in;
-  byte_range to[1];
+struct table_bytes { // of the tables that a call gives; few calls give any
+  byte_range at[8];
+  int32_t count;
+  const byte_range* begin() const { return at; }
+  const byte_range* end() const { return at + count; }
 };
 
 // Which keys are seen, as `visibility` says it, in 32 bits: keys stay below 2^30, and so far the rest is cut off. Keys from .. to - 1 are
@@ -55,12 +54,10 @@ constexpr seen seen_by(const fixed_visibility& see, int32_t query) {
 }
 
 struct fixed_plan {
-  byte_rows q, k, v;
-  unsigned char* out;
-  ptrdiff_t out_head, out_token; // bytes
-  bool wide;                     // S16
-  bool panels;                   // k and v stand in panels
-  bool fine_weights;             // 22 bits
+  byte_rows q, k, v, out;
+  bool wide;         // S16
+  bool panels;       // k and v stand in panels
+  bool fine_weights; // 22 bits
   int32_t out_type;
   int32_t kv_heads, group, dim, v_dim, depth, width; // depth and width: dim and v_dim, rounded up to 16
   int32_t rows;                                      // queries * group: row = query * group + head in group
@@ -76,10 +73,17 @@ struct fixed_plan {
   int32_t part, parts;
   const fixed_kernel* kernel;
   const fixed_offer* offer;
-  fixed_footprint bytes;
+  table_bytes tables;
 
   const fovea_fixed_scale& scale_of(int32_t head) const { return head_scales ? head_scales[head] : *scale; }
 };
+
+static inline bool meets_inputs(const fixed_plan& p, byte_range bytes) {
+  for (const byte_range& r : p.tables)
+    if (meet(r, bytes)) return true;
+  return meet(p.q.bytes(), bytes) || meet(p.k.bytes(), bytes) || meet(p.v.bytes(), bytes);
+}
+static inline bool meets_any(const fixed_plan& p, byte_range bytes) { return meets_inputs(p, bytes) || meet(p.out.bytes(), bytes); }
 
 inline size_t fixed_blocks_of(const fixed_plan& p) { // that the given keys touch
   if (p.see.end == p.see.first_key) return 0;

@@ -21,7 +21,7 @@ static inline fixed_row make_row_of(const fixed_plan& p, int32_t q_head, int32_t
   r.query = query;
   r.q_head = q_head;
   r.q = p.q.row(r.q_head, r.query);
-  r.out = p.out + r.q_head * p.out_head + r.query * p.out_token;
+  r.out = const_cast<unsigned char*>(p.out.row(r.q_head, r.query)); // it came as the caller's to be written
   r.scale = &p.scale_of(r.q_head);
   const seen s = seen_by(p.see, r.query);
   r.head = s.head, r.from = s.from, r.to = s.to;

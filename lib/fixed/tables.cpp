@@ -36,7 +36,7 @@ class tables_of {
   // Of several tables to blame, the first counts.
   FOVEA_ONCE void place(const void* data, const extent& e, size_t element, int32_t argument) {
     if (!data || status_) return;
-    byte_range& bytes = p_.bytes.in.at[p_.bytes.in.count++];
+    byte_range& bytes = p_.tables.at[p_.tables.count++];
     size_t size;
     int32_t reason = FOVEA_OK;
     if (e.head_stride < 0 || e.token_stride < 0) {
