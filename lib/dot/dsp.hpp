@@ -11,7 +11,7 @@ namespace fovea {
 
 struct dsp_core {
   using element = int16_t;
-  static constexpr int most_rows = 2, lanes[] = {0, 4, 2};
+  static constexpr int most_rows = 2, lanes[] = {0, 4, 2}, high_words = 4;
   static constexpr int panel_alignment = 4; // of LDRD
   // Four elements of a row stand as SXTB16 leaves bytes: 0 2 1 3.
   static int place(int rows, int g, int i) { return (i & ~3) * rows + g * 4 + ((i & 1) << 1 | (i & 2) >> 1); }

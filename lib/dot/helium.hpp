@@ -1,5 +1,6 @@
-// Cortex-M55, Helium: VMLADAVA.S8 adds 16 products to one number. Four registers hold a part of the queries, or the weights of 32 keys,
-// while keys or values go by; weights are two signed bytes, 256 * high + low.
+// Cortex-M55, Helium: VMLADAVA.S8 adds 16 products to one number. Four registers hold 64 dimensions of a query while keys go by, or seven
+// the weights of a block while values do; weights are two signed bytes, 256 * high + low. One row at a time: a second
+// would halve the loads of keys, but keeping two takes as many instructions and a kilobyte of code.
 #pragma once
 #include <arm_mve.h>
 
@@ -9,10 +10,10 @@ namespace fovea {
 
 struct helium_dot {
   using element = int8_t;
-  static constexpr int most_rows = 2, planes = 2; // planes: 64 low bytes of a row, then 64 high bytes
-  static constexpr bool takes_queries = true;
+  static constexpr int most_rows = 1, planes = 2; // planes: 64 low bytes of a row, then 64 high bytes
+  static constexpr bool takes_queries = true, begins_sums = true;
 
-  static void put_query(int8_t* to, int rows, int g, int c, const int8_t* q) { vstrbq_s8(to + c * rows + g * 16, vldrbq_s8(q)); }
+  static void put_query(int8_t* to, int, int, int c, const int8_t* q) { vstrbq_s8(to + c, vldrbq_s8(q)); }
 
   FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of sixteen
     asm("" : "+r"(value));                                               // else compilers call memset for zeros
@@ -29,26 +30,53 @@ struct helium_dot {
   }
 
   using mapping = to_octaves; // scores become octaves while they are weighed
-  static mapping prepare(int32_t* s, const to_octaves& by) { return by.flat() ? map_now(s, by) : by; }
-
-  static void score(int rows, const int8_t* q, const int8_t* keys, int depth, const int32_t* starts, int32_t* s) {
-    if (rows == 1)
-      score_of<1>(q, keys, depth, starts, s);
-    else
-      score_of<2>(q, keys, depth, starts, s);
+  static FOVEA_COMPACT mapping prepare(int32_t* s, to_octaves by) {
+    if (!by.flat()) return by;
+    map_now(s, by.multiplier, by.up);
+    return {};
   }
 
-  static void add_values(int rows, const int8_t* weights, const int8_t* values, int32_t* to, int stride, int count) {
-    for (int g = 0; g < rows; ++g) add_row(weights + g * 2 * fixed_block, values, to + g * stride, count);
+  // Scores from .. to - 1.
+  FOVEA_COLD static void hide(int32_t* s, int from, int to, int32_t absent) {
+    const int32x4_t all = vdupq_n_s32(absent);
+    for (; from < to; from += 4) vstrwq_p_s32(s + from, all, vctp32q(static_cast<uint32_t>(to - from)));
+  }
+
+  template <class Start>
+  static FOVEA_COMPACT void score(int, const int8_t* q, const int8_t* keys, int depth, Start start, int32_t* s) {
+    score_row(q, keys, depth, start(0), s);
+  }
+  FOVEA_HOT static void score_row(const int8_t* q, const int8_t* keys, int depth, int32_t start, int32_t* s) {
+    int left = depth;
+    if (left >= 64)
+      add_dims<true, 4>(q, keys, depth, s), left -= 64, q += 64, keys += 256;
+    else if (left >= 32)
+      add_dims<true, 2>(q, keys, depth, s), left -= 32, q += 32, keys += 128;
+    else
+      fill(s, fixed_block, 0);
+    for (; left >= 64; left -= 64, q += 64, keys += 256) add_dims<false, 4>(q, keys, depth, s);
+    for (; left > 0; left -= 16, q += 16, keys += 64) add_sixteen(q, keys, depth, s);
+    if (start) add_start(start, s);
+  }
+
+  // Sixteen sums, shifted and rounded.
+  static FOVEA_COMPACT void add_shifted(int32_t* to, const int32_t* from, int down) {
+#pragma GCC unroll 1
+    for (int i = 0; i < 16; i += 4) vstrwq_s32(to + i, vaddq_s32(vldrwq_s32(to + i), vrshlq_n_s32(vldrwq_s32(from + i), -down)));
+  }
+
+  // Sums begin with these values, or grow by them.
+  static void add_values(bool first, int, const int8_t* weights, const int8_t* values, int32_t* to, int, int count) {
+    first ? add_row<true>(weights, values, to, count) : add_row<false>(weights, values, to, count);
   }
 
   // False, and nothing summed, when a key lies above the reference.
-  static FOVEA_COMPACT bool weigh(const int32_t* s, to_octaves by, int32_t base, int, int g, int8_t* to, uint32_t& total) {
-    return weigh_row(s, base, by.multiplier, by.up - 1, to + g * 2 * fixed_block, total);
+  static FOVEA_COMPACT bool weigh(const int32_t* s, to_octaves by, int32_t base, int, int, int8_t* to, uint32_t& total) {
+    return weigh_row(s, base, by.multiplier, by.up - 1, to, total);
   }
 
-  static void scale_weight(int8_t* weights, int, int g, int j, int32_t by) {
-    int8_t *low = weights + g * 2 * fixed_block + j, *high = low + fixed_block;
+  static void scale_weight(int8_t* weights, int, int, int j, int32_t by) {
+    int8_t *low = weights + j, *high = low + fixed_block;
     const int32_t weight = multiply_round(*high * 256 + *low, by);
     *low = static_cast<int8_t>(weight), *high = static_cast<int8_t>((weight + 128) >> 8);
   }
@@ -109,9 +137,8 @@ struct helium_dot {
   }
   static FOVEA_COMPACT int16x8_t join(int32x4_t even, int32x4_t odd) { return vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), even), odd); }
 
-  FOVEA_COLD static mapping map_now(int32_t* s, const to_octaves& by) {
-    for (int j = 0; j < fixed_block; ++j) s[j] = by(s[j]);
-    return {};
+  FOVEA_COLD static void map_now(int32_t* s, int32_t multiplier, int up) {
+    for (int j = 0; j < fixed_block; ++j) s[j] = to_octaves{multiplier, up}(s[j]);
   }
 
   FOVEA_COLD static void shift_left(int32_t* x, int count, int by) {
@@ -129,108 +156,115 @@ struct helium_dot {
     return vrshlq_s16(y, vnegq_s16(vminq_s16(whole, vdupq_n_s16(16))));
   }
 
-  template <int G>
-  FOVEA_HOT static void score_of(const int8_t* q, const int8_t* keys, int depth, const int32_t* starts, int32_t* s) {
-    constexpr int chunks = 4 / G;
-    int left = depth / 16;
-    if (left < chunks) {
-      fill(s, G * fixed_block, 0);
-    } else {
-      add_chunks<true, G, chunks>(q, keys, depth, s);
-      left -= chunks, q += 64, keys += 64 * chunks;
-    }
-    for (; left >= chunks; left -= chunks, q += 64, keys += 64 * chunks) add_chunks<false, G, chunks>(q, keys, depth, s);
-    for (; left > 0; --left, keys += 64)
-      for (int g = 0; g < G; ++g, q += 16) add_chunk(q, keys, depth, s + g * fixed_block);
-    for (int g = 0; g < G; ++g)
-      if (starts[g]) add_start(starts[g], s + g * fixed_block);
-  }
-
-  // One LDRD, whatever stands between the uses of its registers: compilers do not part what is volatile.
-  static FOVEA_COMPACT void load_two(const int32_t* at, int32_t& x, int32_t& y) {
-    using two = int64_t __attribute__((may_alias, aligned(4)));
-    const int64_t both = *reinterpret_cast<const volatile two*>(at);
-    x = static_cast<int32_t>(both), y = static_cast<int32_t>(both >> 32);
-  }
-
   FOVEA_COLD static void add_start(int32_t start, int32_t* s) {
     for (int j = 0; j < fixed_block; j += 4) vstrwq_s32(s + j, vaddq_n_s32(vldrwq_s32(s + j), start));
   }
 
-  // Scores of G queries begin with, or grow by, 16 * Chunks dimensions.
-  template <bool First, int G, int Chunks>
-  static FOVEA_COMPACT void add_chunks(const int8_t* q, const int8_t* keys, int depth, int32_t* s) {
-    constexpr int side = 4 / G; // keys side by side: sums want even registers, and there are seven
-    int8x16_t x[Chunks][G];
-#pragma GCC unroll 4
-    for (int i = 0; i < Chunks; ++i)
-#pragma GCC unroll 2
-      for (int g = 0; g < G; ++g) x[i][g] = vldrbq_s8(q + (i * G + g) * 16);
-    for (const int32_t* end = s + fixed_block; s != end; keys += 4 * depth) {
-#pragma GCC unroll 2
-      for (int part = 0; part < 4; part += side, s += side) {
-        int32_t o[G][side];
-#pragma GCC unroll 2
-        for (int g = 0; g < G; ++g)
-#pragma GCC unroll 2
-          for (int l = 0; !First && l < side; l += 2) load_two(s + g * fixed_block + l, o[g][l], o[g][l + 1]);
-#pragma GCC unroll 4
-        for (int i = 0; i < Chunks; ++i)
-#pragma GCC unroll 4
-          for (int l = 0; l < side; ++l) {
-            const int8x16_t k = vldrbq_s8(keys + (4 * i + part + l) * 16);
-#pragma GCC unroll 2
-            for (int g = 0; g < G; ++g) o[g][l] = First && i == 0 ? vmladavq_s8(k, x[i][g]) : vmladavaq_s8(o[g][l], k, x[i][g]);
-          }
-#pragma GCC unroll 2
-        for (int g = 0; g < G; ++g)
-#pragma GCC unroll 4
-          for (int l = 0; l < side; ++l) s[g * fixed_block + l] = o[g][l];
-      }
-    }
-  }
-  FOVEA_HOT static void add_chunk(const int8_t* q, const int8_t* keys, int depth, int32_t* s) {
-    add_chunks<false, 1, 1>(q, keys, depth, s);
-  }
+  FOVEA_HOT static void add_sixteen(const int8_t* q, const int8_t* keys, int depth, int32_t* s) { add_dims<false, 1>(q, keys, depth, s); }
 
-  // The weights of 32 keys stay in four registers while all elements of values go by.
-  FOVEA_HOT static void add_row(const int8_t* weights, const int8_t* values, int32_t* acc, int count) {
-#pragma GCC unroll 1
-    for (int from = 0; from < fixed_block; from += 32) {
-      const int8_t *low = weights + from, *high = low + fixed_block;
-      const int8x16_t l0 = vldrbq_s8(low), l1 = vldrbq_s8(low + 16), h0 = vldrbq_s8(high), h1 = vldrbq_s8(high + 16);
-      add_pairs(l0, l1, h0, h1, values + from, acc, count / 4);
-    }
-  }
-
-  // Twice two elements a turn. Compilers load without moving the pointer on, and part what LDRD and STRD join.
-  static FOVEA_COMPACT void add_pairs(int8x16_t l0, int8x16_t l1, int8x16_t h0, int8x16_t h1, const int8_t* v, int32_t* acc, int turns) {
-    int32_t x, y, high;
-    int8x16_t a, b;
+  // Scores of 64 keys begin with, or grow by, 16 * Chunks dimensions, four keys a turn: sums want even registers, and there are seven.
+  template <bool First, int Chunks>
+  static FOVEA_COMPACT void add_dims(const int8_t* q, const int8_t* keys, int depth, int32_t* s) {
+    const int8x16_t x0 = vldrbq_s8(q), x1 = Chunks < 2 ? x0 : vldrbq_s8(q + 16), x2 = Chunks < 3 ? x0 : vldrbq_s8(q + 32),
+                    x3 = Chunks < 4 ? x0 : vldrbq_s8(q + 48);
+    int8x16_t k;
+    int32_t o0, o1, o2, o3;
     asm volatile(
         "dls lr, %[turns]\n"
         "1:\n"
-        ".rept 2\n"
+        ".if %c[first]\n"
+        ".irp o, %[o0], %[o1], %[o2], %[o3]\n"
+        "vldrb.u8 %q[k], [%[keys]], #16\n"
+        "vmladav.s8 \\o, %q[k], %q[x0]\n"
+        ".endr\n"
+        ".else\n"
+        "ldrd %[o0], %[o1], [%[s]]\n"
+        "ldrd %[o2], %[o3], [%[s], #8]\n"
+        ".irp o, %[o0], %[o1], %[o2], %[o3]\n"
+        "vldrb.u8 %q[k], [%[keys]], #16\n"
+        "vmladava.s8 \\o, %q[k], %q[x0]\n"
+        ".endr\n"
+        ".endif\n"
+        ".if %c[chunks] > 1\n"
+        ".irp o, %[o0], %[o1], %[o2], %[o3]\n"
+        "vldrb.u8 %q[k], [%[keys]], #16\n"
+        "vmladava.s8 \\o, %q[k], %q[x1]\n"
+        ".endr\n"
+        ".endif\n"
+        ".if %c[chunks] > 2\n"
+        ".irp x, %q[x2], %q[x3]\n"
+        ".irp o, %[o0], %[o1], %[o2], %[o3]\n"
+        "vldrb.u8 %q[k], [%[keys]], #16\n"
+        "vmladava.s8 \\o, %q[k], \\x\n"
+        ".endr\n"
+        ".endr\n"
+        ".endif\n"
+        "add %[keys], %[rest]\n"
+        "strd %[o0], %[o1], [%[s]], #8\n"
+        "strd %[o2], %[o3], [%[s]], #8\n"
+        "le lr, 1b"
+        : [o0] "=&Te"(o0), [o1] "=&Te"(o1), [o2] "=&Te"(o2), [o3] "=&Te"(o3), [k] "=&w"(k), [keys] "+r"(keys), [s] "+r"(s)
+        : [turns] "r"(fixed_block / 4), [rest] "r"(4 * depth - 64 * Chunks), [x0] "w"(x0), [x1] "w"(x1), [x2] "w"(x2), [x3] "w"(x3),
+          [first] "i"(First), [chunks] "i"(Chunks)
+        : "lr", "memory");
+  }
+
+  // Elements of values go by, two a turn. The weights of 48 keys stay in six registers, those of the last sixteen take turns in another:
+  // the first element ends with their high bytes, with which the second begins. Compilers part what LDRD and STRD join, and load without
+  // moving the pointer on.
+  template <bool First>
+  FOVEA_HOT static void add_row(const int8_t* weights, const int8_t* values, int32_t* acc, int count) {
+    const int8x16_t l0 = vldrbq_s8(weights), l1 = vldrbq_s8(weights + 16), l2 = vldrbq_s8(weights + 32);
+    const int8x16_t h0 = vldrbq_s8(weights + 64), h1 = vldrbq_s8(weights + 80), h2 = vldrbq_s8(weights + 96);
+    int8x16_t last = vldrbq_s8(weights + 48), v;
+    int32_t x, y, high;
+    asm volatile(
+        "dls lr, %[turns]\n"
+        "1:\n"
+        ".if !%c[first]\n"
         "ldrd %[x], %[y], [%[acc]]\n"
-        "vldrb.u8 %q[a], [%[v]], #16\n"
-        "vmladava.s8 %[x], %q[a], %q[l0]\n"
-        "vldrb.u8 %q[b], [%[v]], #48\n"
-        "vmladav.s8 %[high], %q[a], %q[h0]\n"
-        "vmladava.s8 %[x], %q[b], %q[l1]\n"
-        "vldrb.u8 %q[a], [%[v]], #16\n"
-        "vmladava.s8 %[high], %q[b], %q[h1]\n"
-        "vmladava.s8 %[y], %q[a], %q[l0]\n"
+        ".endif\n"
+        "vldrb.u8 %q[v], [%[values]], #16\n"
+        "vmladav.s8 %[high], %q[v], %q[h0]\n"
+        ".if %c[first]\n"
+        "vmladav.s8 %[x], %q[v], %q[l0]\n"
+        ".else\n"
+        "vmladava.s8 %[x], %q[v], %q[l0]\n"
+        ".endif\n"
+        "vldrb.u8 %q[v], [%[values]], #16\n"
+        "vmladava.s8 %[high], %q[v], %q[h1]\n"
+        "vmladava.s8 %[x], %q[v], %q[l1]\n"
+        "vldrb.u8 %q[v], [%[values]], #16\n"
+        "vmladava.s8 %[high], %q[v], %q[h2]\n"
+        "vmladava.s8 %[x], %q[v], %q[l2]\n"
+        "vldrb.u8 %q[v], [%[values]], #16\n"
+        "vmladava.s8 %[x], %q[v], %q[last]\n"
+        "vldrb.u8 %q[last], [%[weights], #112]\n"
+        "vmladava.s8 %[high], %q[v], %q[last]\n"
         "add %[x], %[x], %[high], lsl #8\n"
-        "vldrb.u8 %q[b], [%[v]], #48\n"
-        "vmladav.s8 %[high], %q[a], %q[h0]\n"
-        "vmladava.s8 %[y], %q[b], %q[l1]\n"
-        "vmladava.s8 %[high], %q[b], %q[h1]\n"
+        "vldrb.u8 %q[v], [%[values]], #16\n"
+        "vmladav.s8 %[high], %q[v], %q[h0]\n"
+        ".if %c[first]\n"
+        "vmladav.s8 %[y], %q[v], %q[l0]\n"
+        ".else\n"
+        "vmladava.s8 %[y], %q[v], %q[l0]\n"
+        ".endif\n"
+        "vldrb.u8 %q[v], [%[values]], #16\n"
+        "vmladava.s8 %[high], %q[v], %q[h1]\n"
+        "vmladava.s8 %[y], %q[v], %q[l1]\n"
+        "vldrb.u8 %q[v], [%[values]], #16\n"
+        "vmladava.s8 %[high], %q[v], %q[h2]\n"
+        "vmladava.s8 %[y], %q[v], %q[l2]\n"
+        "vldrb.u8 %q[v], [%[values]], #16\n"
+        "vmladava.s8 %[high], %q[v], %q[last]\n"
+        "vldrb.u8 %q[last], [%[weights], #48]\n"
+        "vmladava.s8 %[y], %q[v], %q[last]\n"
         "add %[y], %[y], %[high], lsl #8\n"
         "strd %[x], %[y], [%[acc]], #8\n"
-        ".endr\n"
         "le lr, 1b"
-        : [x] "=&Te"(x), [y] "=&Te"(y), [high] "=&Te"(high), [a] "=&w"(a), [b] "=&w"(b), [v] "+r"(v), [acc] "+r"(acc)
-        : [turns] "r"(turns), [l0] "w"(l0), [l1] "w"(l1), [h0] "w"(h0), [h1] "w"(h1)
+        : [x] "=&Te"(x), [y] "=&Te"(y), [high] "=&Te"(high), [v] "=&w"(v), [last] "+w"(last), [values] "+r"(values), [acc] "+r"(acc)
+        : [turns] "r"(count / 2), [weights] "r"(weights), [l0] "w"(l0), [l1] "w"(l1), [l2] "w"(l2), [h0] "w"(h0), [h1] "w"(h1),
+          [h2] "w"(h2), [first] "i"(First)
         : "lr", "memory");
   }
 };

@@ -8,11 +8,26 @@ template <class Core>
 struct plain_dot : Core {
   using element = typename Core::element;
   static constexpr int planes = 1;
-  static constexpr bool takes_queries = false;
+  static constexpr bool takes_queries = false, begins_sums = false;
 
-  static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of four
-    asm("" : "+r"(value));                                     // else compilers call memset for zeros
+  FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of four, not 0
+#if defined(__thumb__)                                                   // compilers store one by one
+    asm volatile(
+        ".syntax unified\n"
+        "mov r3, %[value]\n"
+        "mov r4, %[value]\n"
+        "mov r5, %[value]\n"
+        "mov r6, %[value]\n"
+        "1:\n"
+        "stmia %[x]!, {r3-r6}\n"
+        "cmp %[x], %[end]\n"
+        "bne 1b"
+        : [x] "+l"(x)
+        : [value] "l"(value), [end] "l"(x + count)
+        : "r3", "r4", "r5", "r6", "cc", "memory");
+#else
     for (const int32_t* end = x + count; x != end; x += 4) x[0] = x[1] = x[2] = x[3] = value;
+#endif
   }
 
   FOVEA_HOT static void put_query(element* to, int rows, int g, int c, const int8_t* q) { // 16 elements from c on
@@ -27,19 +42,33 @@ struct plain_dot : Core {
     return top;
   }
 
-  static void score(int rows, const element* q, const int8_t* keys, int depth, const int32_t* starts, int32_t* s) {
-    for (int g = 0; g < rows; ++g) fill(s + g * fixed_block, fixed_block, starts[g]);
+  // Scores from .. to - 1.
+  FOVEA_COLD static void hide(int32_t* s, int from, int to, int32_t absent) {
+    for (; from < to; ++from) s[from] = absent;
+  }
+
+  template <class Start>
+  static void score(int rows, const element* q, const int8_t* keys, int depth, Start start, int32_t* s) {
+    for (int g = 0; g < rows; ++g) fill(s + g * fixed_block, fixed_block, start(g));
     add(rows, q, keys, depth, s, fixed_block, fixed_block);
   }
-  static void add_values(int rows, const element* weights, const int8_t* values, int32_t* to, int stride, int count) {
+  // Sums begin with these values, or grow by them.
+  static void add_values(bool first, int rows, const element* weights, const int8_t* values, int32_t* to, int stride, int count) {
+    if (first) fill(to, rows * count, 0);
     add(rows, weights, values, fixed_block, to, stride, count);
+  }
+
+  // Sixteen sums, shifted and rounded.
+  FOVEA_COLD static void add_shifted(int32_t* to, const int32_t* from, int down) {
+#pragma GCC unroll 1
+    for (int i = 0; i < 16; ++i) to[i] += ((from[i] >> (down - 1)) + 1) >> 1;
   }
 
   // In place: the high words of (x << up) * multiplier.
   FOVEA_HOT static void high_products(int32_t* x, int32_t count, int32_t multiplier, int up) {
-    for (const int32_t* end = x + count; x != end; x += 4)
+    for (const int32_t* end = x + count; x != end; x += Core::high_words)
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) x[i] = Core::high_word(left_shift(x[i], up), multiplier);
+      for (int i = 0; i < Core::high_words; ++i) x[i] = Core::high_word(left_shift(x[i], up), multiplier);
   }
 
   static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, const fixed_plan& p, unsigned char* out) {

@@ -32,10 +32,10 @@ class compact_rows {
   using mapping = typename Dot::mapping; // of the scores that the dot weighs
 
   struct row : fixed_row {
-    seen_of_block seen;
     uint32_t sum;
-    int32_t *acc, *s; // [width], [64]
-    int g;
+    int place;          // among the rows of this job
+    bool whole;         // it sees this block from end to end, by no option
+    seen_of_block seen; // of a block that is not whole
   };
 
  public:
@@ -45,107 +45,129 @@ class compact_rows {
     return (static_cast<size_t>(rows) * row + 63) / 64 * 64;
   }
 
-  explicit compact_rows(const fixed_job& job) : job_(job), p_(*job.p), count_(Dot::most_rows == 1 ? 1 : job.rows) {
+  explicit compact_rows(const fixed_job& job) : job_(job), p_(*job.p), count_(job.rows) {
     acc_ = reinterpret_cast<int32_t*>(job.scratch);
-    s_ = acc_ + count_ * p_.width;
-    q_ = reinterpret_cast<element*>(s_ + count_ * fixed_block);
-    weights_ = q_ + count_ * p_.depth;
+    s_ = acc_ + count() * p_.width;
+    q_ = reinterpret_cast<element*>(s_ + count() * fixed_block);
+    weights_ = q_ + count() * p_.depth;
   }
 
   FOVEA_COMPACT void attend() {
-    for (int g = 0; g < count_; ++g) begin(g);
-    Dot::fill(acc_, count_ * p_.width, 0);
-    const int32_t last = rows_[count_ - 1].to; // later queries see later keys
-    for (int32_t block = block_of(p_.see.first_key); block * fixed_block < last; ++block) visit(block);
-    for (int g = 0; g < count_; ++g) finish(rows_[g]);
+    // Where a dot begins sums with the first values, zeros are for rows without any that have a sink, and for sums that are shifted.
+    if (!Dot::begins_sums || p_.spill || p_.sinks) Dot::fill(acc_, count() * p_.width, 0);
+    row* const end = rows_ + count();
+    int32_t g = 0, last = 0; // later queries see later keys
+    row* r = rows_;          // one at least, as compilers should see
+    do begin(*r, g++), last = r->to;
+    while (++r != end);
+    for (int32_t block = block_of(p_.see.first_key); block * fixed_block < last; ++block) visit(block, end);
+    r = rows_;
+    do finish(*r);
+    while (++r != end);
   }
 
  private:
-  void begin(int g) {
-    row& r = rows_[g];
+  int count() const { return Dot::most_rows == 1 ? 1 : count_; } // as a constant, if it is one
+  static int place_of(const row& r) { return Dot::most_rows == 1 ? 0 : r.place; }
+  int32_t* sums_of(const row& r) const { return acc_ + place_of(r) * p_.width; }
+  int32_t* scores_of(const row& r) const { return s_ + place_of(r) * fixed_block; }
+
+  void begin(row& r, int g) {
     ::new (static_cast<fixed_row*>(&r)) fixed_row(make_row(p_, job_.kv_head, job_.row + g));
     r.sum = p_.sinks ? p_.offer->begin_with_sink(p_, r) : 0;
-    r.acc = acc_ + g * p_.width, r.s = s_ + g * fixed_block, r.g = g;
-    starts_[g] = r.start;
+    r.place = g;
     const int8_t* q = reinterpret_cast<const int8_t*>(r.q);
     if constexpr (Dot::takes_queries) // a single one as it stands; it is only read
-      if (count_ == 1 && p_.dim == p_.depth) return static_cast<void>(q_ = const_cast<int8_t*>(q));
+      if (count() == 1 && p_.dim == p_.depth) return static_cast<void>(q_ = const_cast<int8_t*>(q));
     int8_t last[16];
     for (int left = p_.dim, c = 0; left > 0; left -= 16, c += 16) {
       if (left < 16) {
         std::memset(last, 0, sizeof last);
         q = static_cast<const int8_t*>(std::memcpy(last, q, static_cast<size_t>(left)));
       }
-      Dot::put_query(q_, count_, g, c, q);
+      Dot::put_query(q_, count(), g, c, q);
       q += 16;
     }
   }
 
-  void visit(int32_t block) {
+  void visit(int32_t block, row* end) {
     bool any = false;
-    for (int g = 0; g < count_; ++g) any |= look_at(block, rows_[g]);
+    row* r = rows_;
+    do any |= look_at(block, *r);
+    while (++r != end);
     if (!any) return;
-    Dot::score(count_, q_, job_.panels->keys(block), p_.depth, starts_, s_);
-    for (int g = 0; g < count_; ++g) weigh(block, rows_[g]);
+    Dot::score(count(), q_, job_.panels->keys(block), p_.depth, [this](int g) { return rows_[g].start; }, s_);
+    r = rows_;
+    do weigh(block, *r);
+    while (++r != end);
     const int8_t* values = job_.panels->values(block);
-    if (!p_.spill) return Dot::add_values(count_, weights_, values, acc_, p_.width, p_.width);
+    const bool first = Dot::begins_sums && first_; // a row that never comes here has no sums to write
+    first_ = false;
+    if (!p_.spill) return Dot::add_values(first, count(), weights_, values, acc_, p_.width, p_.width);
     for (int32_t c = 0; c < p_.width; c += 16) add_spilled(values + c * fixed_block, c);
   }
 
-  bool look_at(int32_t block, row& r) { // false when the row sees nothing of the block
+  // False when the row sees nothing of the block. Most see all of it, and no option touches its keys.
+  bool look_at(int32_t block, row& r) {
+    const int32_t at = block * fixed_block;
+    r.whole = r.from <= at && at + fixed_block <= r.to && !p_.octaves_by_key;
+    return r.whole || look_closer(block, r);
+  }
+  FOVEA_COLD bool look_closer(int32_t block, row& r) {
     r.seen = seen_in(p_, r, block);
     return !r.seen.none();
   }
 
   // The sums of a block are shifted before they are added; they wait where the scores were.
   void add_spilled(const int8_t* values, int32_t from) {
-    Dot::fill(s_, count_ * 16, 1 << (p_.spill - 1));
-    Dot::add_values(count_, weights_, values, s_, 16, 16);
-    for (int g = 0; g < count_; ++g)
-      for (int c = 0; c < 16; ++c) rows_[g].acc[from + c] += s_[g * 16 + c] >> p_.spill;
+    Dot::add_values(true, count(), weights_, values, s_, 16, 16);
+    for (int g = 0; g < count(); ++g) Dot::add_shifted(acc_ + g * p_.width + from, s_ + g * 16, p_.spill);
   }
 
   // Weights of a row. When a key lies above the reference, that rises first.
   void weigh(int32_t block, row& r) {
-    mapping by;
-    if (p_.octaves_by_key) {
-      p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, r.s);
-    } else {
-      by = Dot::prepare(r.s, {r.scale->score_multiplier, 32 - r.scale->score_shift});
-      if (!r.seen.all()) hide(r.seen, by.absent(), r.s);
-    }
+    int32_t* const s = scores_of(r);
+    const mapping by = r.whole ? prepare(r, s) : prepare_seen(block, r, s);
     if (r.reference == fixed_lowest_reference) raise(r, by);
-    while (!Dot::weigh(r.s, by, left_shift(r.reference, 16), count_, r.g, weights_, r.sum)) raise(r, by);
-    if (p_.value_weights.data) scale_weights(block, r.g);
+    while (!Dot::weigh(s, by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum)) raise(r, by);
+    if (p_.value_weights.data) scale_weights(block, place_of(r));
   }
 
-  static void hide(const seen_of_block& seen, int32_t absent, int32_t* s) {
-    const int runs[][2] = {{0, seen.first}, {seen.head, seen.from}, {seen.to, fixed_block}};
-    for (const int(&run)[2] : runs)
-      for (int j = run[0]; j < run[1]; ++j) s[j] = absent;
+  static FOVEA_COMPACT mapping prepare(const row& r, int32_t* s) {
+    return Dot::prepare(s, {r.scale->score_multiplier, 32 - r.scale->score_shift});
+  }
+  FOVEA_COLD mapping prepare_seen(int32_t block, const row& r, int32_t* s) {
+    if (p_.octaves_by_key) return p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, s), mapping{};
+    const mapping by = prepare(r, s);
+    Dot::hide(s, 0, r.seen.first, by.absent());
+    Dot::hide(s, r.seen.head, r.seen.from, by.absent());
+    Dot::hide(s, r.seen.to, fixed_block, by.absent());
+    return by;
   }
 
   FOVEA_COLD void raise(row& r, mapping by_scale) {
-    const int32_t wanted = reference_of(by_scale(Dot::largest(r.s))), by = wanted - r.reference;
+    const int32_t wanted = reference_of(by_scale(Dot::largest(scores_of(r)))), by = wanted - r.reference;
     if (by <= 0) return;                                      // nothing is seen yet
     const bool first = r.reference == fixed_lowest_reference; // nothing to shift
     r.reference = wanted;
     if (first) return;
     r.sum = shift_round_sum(r.sum, by);
-    for (int32_t c = 0; c < p_.width; ++c) r.acc[c] = shift_round(r.acc[c], by);
+    int32_t* const acc = sums_of(r);
+    for (int32_t c = 0; c < p_.width; ++c) acc[c] = shift_round(acc[c], by);
   }
 
   // For values that were quantised one by one. Beside the keys that are given there are no numbers to read.
   void scale_weights(int32_t block, int g) {
     const int16_t* by = value_weights_of(p_, job_.kv_head, block);
     for (int32_t j = 0, key = block * fixed_block; j < fixed_block; ++j, ++key)
-      if (p_.see.first_key <= key && key < p_.see.end) Dot::scale_weight(weights_, count_, g, j, by[j]);
+      if (p_.see.first_key <= key && key < p_.see.end) Dot::scale_weight(weights_, count(), g, j, by[j]);
   }
 
   void finish(const row& r) {
-    if (p_.out_type == FOVEA_FIXED_F32) return p_.offer->write_floats(r.acc, r.sum, *r.scale, p_, reinterpret_cast<uint32_t*>(r.out));
+    int32_t* const acc = sums_of(r);
+    if (p_.out_type == FOVEA_FIXED_F32) return p_.offer->write_floats(acc, r.sum, *r.scale, p_, reinterpret_cast<uint32_t*>(r.out));
     const output_factor f = r.sum ? factor_of(p_, *r.scale, r.sum) : output_factor{0, 0, 1, 0};
-    Dot::write(r.acc, f, p_, r.out);
+    Dot::write(acc, f, p_, r.out);
   }
 
   const fixed_job& job_;
@@ -153,8 +175,8 @@ class compact_rows {
   int count_;
   int32_t *acc_, *s_; // [rows][width], [rows][64]
   element *q_, *weights_;
-  row rows_[2];
-  int32_t starts_[2]; // of their scores
+  row rows_[Dot::most_rows];
+  bool first_ = true; // block that is visited
 };
 
 template <class Dot>
