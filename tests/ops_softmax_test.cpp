@@ -43,6 +43,76 @@ TEST_CASE("softmax_in_place_gives_the_same_bits") {
   }
 }
 
+// Many rows flow through the kernel together; easy ones, and those that need care, in every order.
+static table mixed_rows(int32_t rows, int32_t columns, uint32_t order) {
+  table t(rows, columns, 3, 2, 2);
+  for (int32_t r = 0; r < rows; ++r)
+    for (int32_t c = 0; c < columns; ++c) {
+      float& x = t.at(r, c);
+      switch (data::noise(29 + order, static_cast<uint32_t>(r)) > 0 ? 0 : r % 7) {
+        case 1:
+          x *= 100;
+          break; // below 2^-100
+        case 2:
+          x = c % 3 == 0 ? -infinite : x;
+          break; // not seen
+        case 3:
+          x = -infinite;
+          break; // nothing seen
+        case 4:
+          x = c == columns / 2 ? std::numeric_limits<float>::quiet_NaN() : x;
+          break;
+        case 5:
+          x = c == columns - 1 ? infinite : x;
+          break;
+        default:
+          break;
+      }
+    }
+  return t;
+}
+
+// Which NaN it is, nobody promises.
+static bool same_numbers(std::vector<float> a, std::vector<float> b) {
+  for (std::vector<float>* all : {&a, &b})
+    for (float& x : *all) x = std::isnan(x) ? 2 : x;
+  return data::same_bits(a, b);
+}
+
+TEST_CASE("softmax_of_many_rows_has_the_bits_of_each_alone") {
+  for (int32_t rows : {5, 6, 7, 13, 40})
+    for (int32_t n : {15, 16, 17, 64, 197, 256, 257, 300, 600})
+      for (float scale : {1.f, -0.5f, 0.f}) {
+        INFO("rows ", rows, ", columns ", n, ", scale ", scale);
+        table t = mixed_rows(rows, n, static_cast<uint32_t>(n));
+        isas::for_each([&](int32_t isa) {
+          fovea_softmax_rows s = t.call();
+          s.isa = isa, s.flags = FOVEA_SCALE, s.scale = scale;
+          t.out.wipe(), t.lse.wipe();
+          for (int32_t r = 0; r < rows; ++r) {
+            fovea_softmax_rows one = s;
+            one.rows = 1, one.in = s.in + r * t.in_stride, one.out = s.out + r * t.out_stride, one.lse = s.lse + r;
+            CHECK(fovea_softmax(&one) == FOVEA_OK);
+          }
+          const std::vector<float> alone = t.results();
+          t.out.wipe(), t.lse.wipe();
+          CHECK(fovea_softmax(&s) == FOVEA_OK);
+          CHECK(same_numbers(t.results(), alone));
+          CHECK(t.gaps_untouched());
+          data::guarded<float> both = t.in;
+          s.in = s.out = both.data();
+          CHECK(fovea_softmax(&s) == FOVEA_OK);
+          std::vector<float> in_place;
+          for (int32_t r = 0; r < rows; ++r) {
+            const float* row = both.data() + r * t.in_stride;
+            in_place.insert(in_place.end(), row, row + n);
+          }
+          CHECK(same_numbers(in_place, std::vector<float>(alone.begin(), alone.end() - rows)));
+          CHECK(both.guards_hold());
+        });
+      }
+}
+
 TEST_CASE("softmax_with_scale_softcap_and_masks") {
   struct options {
     const char* why;
