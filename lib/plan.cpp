@@ -29,7 +29,8 @@ int32_t check_scale(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
-int32_t check_input(const fovea_in& in, int32_t argument, extent e, bool panels, rows_of<const float>& out, byte_range& bytes) {
+// Extents go by reference: a copy of what has just been written field by field would wait for all of it.
+int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels, rows_of<const float>& out, byte_range& bytes) {
   if (in.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   const bool plain = in.dtype == FOVEA_F32 && (in.layout == FOVEA_ROWS || panels) && !in.scales && !in.zero_point &&
                      !in.scale_head_stride && !in.scale_token_stride;
@@ -56,10 +57,10 @@ int32_t check_output(const fovea_attention& a, plan& p, byte_range& bytes) {
 int32_t check_tensors(const fovea_attention& a, plan& p) {
   p.packed_keys = a.k.layout == FOVEA_PANELS;
   if (p.packed_keys && a.first_key % 16 != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY);
-  if (const int32_t s = check_input(a.q, FOVEA_ARG_Q, {a.q_heads, a.queries, 0, 0, p.dim}, false, p.q, p.bytes.in[footprint::q])) return s;
-  if (const int32_t s = check_input(a.k, FOVEA_ARG_K, {p.kv_heads, a.keys, 0, 0, p.dim}, p.packed_keys, p.k, p.bytes.in[footprint::k]))
-    return s;
-  if (const int32_t s = check_input(a.v, FOVEA_ARG_V, {p.kv_heads, a.keys, 0, 0, p.v_dim}, false, p.v, p.bytes.in[footprint::v])) return s;
+  extent q{a.q_heads, a.queries, 0, 0, p.dim}, k{p.kv_heads, a.keys, 0, 0, p.dim}, v{p.kv_heads, a.keys, 0, 0, p.v_dim};
+  if (const int32_t s = check_input(a.q, FOVEA_ARG_Q, q, false, p.q, p.bytes.in[footprint::q])) return s;
+  if (const int32_t s = check_input(a.k, FOVEA_ARG_K, k, p.packed_keys, p.k, p.bytes.in[footprint::k])) return s;
+  if (const int32_t s = check_input(a.v, FOVEA_ARG_V, v, false, p.v, p.bytes.in[footprint::v])) return s;
   if (const int32_t s = check_output(a, p, p.bytes.to[footprint::out])) return s;
   return FOVEA_OK;
 }
@@ -157,6 +158,12 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
+// What a call may leave out takes no bytes until it is found. Short runs: a long one becomes a slow instruction for strings.
+void no_options(footprint& f) {
+  for (int i = footprint::alibi; i < footprint::inputs; ++i) f.in[i] = {};
+  for (int o = footprint::lse; o < footprint::outputs; ++o) f.to[o] = {};
+}
+
 // Each output against all inputs and against the outputs before it.
 int32_t check_overlap(const footprint& f) {
   constexpr int32_t argument[footprint::outputs] = {FOVEA_ARG_OUT, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS, FOVEA_ARG_PARTIALS};
@@ -200,7 +207,7 @@ int32_t make_plan(const fovea_attention* call, plan& p) {
   p.keys_end = p.see.end;
   p.first_span = a.first_key / span_keys;
   p.spans = a.keys ? static_cast<int32_t>((p.see.end - 1) / span_keys) - p.first_span + 1 : 0;
-  p.bytes = {};
+  no_options(p.bytes);
   if (const int32_t s = check_tensors(a, p)) return s;
   if (const int32_t s = check_modifiers(a, p)) return s;
   if (const int32_t s = check_part(a.part, p)) return s;
