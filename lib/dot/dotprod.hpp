@@ -72,9 +72,9 @@ struct dotprod_values : dotprod_dot {
 // Leaves weights as two signed bytes: high = (y + 128) >> 8, low = the rest.
 struct dotprod_weigher : neon_weigher {
   template <bool Octaves>
-  FOVEA_INLINE void weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
-                          const int16_t* factors) const {
-    weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
+  FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
+                         const int16_t* factors) const {
+    return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
       vst1q_s8(p + 2 * j, low_bytes(y[0], y[1]));
       vst1q_s8(p + 2 * j + 16, high_bytes(y[0], y[1]));
       vst1q_s8(p + 2 * j + 32, low_bytes(y[2], y[3]));

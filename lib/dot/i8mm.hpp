@@ -103,9 +103,9 @@ struct i8mm_weigher : neon_weigher {
   FOVEA_INLINE i8mm_weigher() { asm("" : "+w"(order)); }
 
   template <bool Octaves>
-  FOVEA_INLINE void weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
-                          const int16_t* factors) const {
-    weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
+  FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
+                         const int16_t* factors) const {
+    return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) vst1q_s8(p + 2 * j + 16 * i, vqtbl1q_s8(vreinterpretq_s8_s16(y[i]), order));
     });

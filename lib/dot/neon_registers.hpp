@@ -39,7 +39,7 @@ struct neon_registers {
   static FOVEA_INLINE void store_narrow(int8_t* p, const reg (&x)[4]) { vst1q_s8(p, narrow(narrow(x[0], x[1]), narrow(x[2], x[3]))); }
 
 #if defined(__aarch64__)
-  static FOVEA_INLINE int32_t greatest(reg x) { return vmaxvq_s32(x); }
+  static FOVEA_INLINE int greatest(int16x8_t x) { return vmaxvq_s16(x); }
   static FOVEA_INLINE uint32_t total(reg x) { return static_cast<uint32_t>(vaddvq_s32(x)); }
   static FOVEA_INLINE reg pair_sums(reg a, reg b) { return vpaddq_s32(a, b); }
   static FOVEA_INLINE int16x8_t narrow(reg a, reg b) { return vqmovn_high_s32(vqmovn_s32(a), b); }
@@ -50,10 +50,19 @@ struct neon_registers {
     move(p, 64);
     return x;
   }
+  static FOVEA_INLINE void take_4(const int32_t*& p, reg (&x)[4]) {
+    const int32x4x4_t four = vld1q_s32_x4(p);
+    move(p, 16);
+    x[0] = four.val[0], x[1] = four.val[1], x[2] = four.val[2], x[3] = four.val[3];
+  }
 #else
-  static FOVEA_INLINE int32_t greatest(reg x) {
-    const int32x2_t two = vpmax_s32(vget_low_s32(x), vget_high_s32(x));
-    return vget_lane_s32(vpmax_s32(two, two), 0);
+  static FOVEA_INLINE int greatest(int16x8_t x) {
+    const int16x4_t four = vmax_s16(vget_low_s16(x), vget_high_s16(x)), two = vpmax_s16(four, four);
+    return vget_lane_s16(vpmax_s16(two, two), 0);
+  }
+  static FOVEA_INLINE void take_4(const int32_t*& p, reg (&x)[4]) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i, p += lanes) x[i] = load(p);
   }
   static FOVEA_INLINE uint32_t total(reg x) {
     const int32x2_t two = vadd_s32(vget_low_s32(x), vget_high_s32(x));

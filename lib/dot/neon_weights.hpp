@@ -1,6 +1,7 @@
-// Weights of a row and a block in 16-bit lanes of NEON, 32 keys at a time.
+// Weights of a row and a block in 16-bit lanes of NEON.
 #pragma once
 #include "dot/neon_registers.hpp"
+#include "fixed/arithmetic.hpp"
 
 namespace fovea {
 
@@ -21,16 +22,6 @@ struct neon_weigher : neon_registers {
   int16x8_t cubic = vdupq_n_s16(1291);
 #endif
   FOVEA_INLINE neon_weigher() { asm("" : "+w"(least), "+w"(odd), "+w"(cubic)); }
-
-  static FOVEA_INLINE int32_t greatest_of_block(const int32_t* s) {
-    reg top = spread(INT32_MIN);
-#pragma GCC unroll 4
-    for (int j = 0; j < 64; j += 16) {
-      const reg a = larger(load(s + j), load(s + j + 4)), b = larger(load(s + j + 8), load(s + j + 12));
-      top = j ? larger(top, larger(a, b)) : larger(a, b);
-    }
-    return greatest(top);
-  }
 
   // 2^-f for f = 0 .. 1 in Q15, given -f.
 #if defined(__ARM_FEATURE_QRDMX)
@@ -57,48 +48,74 @@ struct neon_weigher : neon_registers {
   }
 #endif
 
-  // above: t - (reference << 16) + 65535, whose high half is -k and whose low half 65535 - (u & 65535).
-  FOVEA_INLINE void weights(const reg (&above)[4], int16x8_t (&y)[2]) const {
-    int16x8_t f[2], k[2];
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) {
-      const int16x8x2_t half = vuzpq_s16(vreinterpretq_s16_s32(above[2 * i]), vreinterpretq_s16_s32(above[2 * i + 1]));
-      f[i] = vreinterpretq_s16_u16(vhsubq_u16(vreinterpretq_u16_s16(half.val[0]), odd));
-      k[i] = vmaxq_s16(half.val[1], least);
-    }
-    exp2(f, y);
-    y[0] = vrshlq_s16(y[0], k[0]), y[1] = vrshlq_s16(y[1], k[1]);
-  }
+  // How far a key lies below the reference, eight keys each: whole octaves, and the rest in Q15. A reference that rises leaves the rest.
+  struct way {
+    int16x8_t whole[8], rest[8];
+  };
 
-  // leave(j, y): keys j .. j + 31. No key lies above the reference: to look first costs less than weights that are made in vain.
-  template <bool Octaves, class Leave>
-  FOVEA_INLINE void weigh_by(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum, const int16_t* factors,
-                             Leave leave) const {
+  // above: t - (reference << 16) + 65535, whose high half is -k and whose low half 65535 - (u & 65535).
+  template <bool Octaves>
+  FOVEA_INLINE void ways(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, way& to) const {
     const reg base = spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16) - 65535);
     const reg multiplier = spread(scale.score_multiplier), up = spread(31 - scale.score_shift);
-    reg sums = load(sum);
+#pragma GCC unroll 4
+    for (int j = 0; j < 8; j += 2) {
+      reg x[4];
+      take_4(s, x);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) x[i] = vsubq_s32(Octaves ? x[i] : vqdmulhq_s32(vshlq_s32(x[i], up), multiplier), base);
 #pragma GCC unroll 2
-    for (int j = 0; j < 64; j += 32) {
+      for (int i = 0; i < 2; ++i) {
+        const int16x8x2_t half = vuzpq_s16(vreinterpretq_s16_s32(x[2 * i]), vreinterpretq_s16_s32(x[2 * i + 1]));
+        to.rest[j + i] = vreinterpretq_s16_u16(vhsubq_u16(vreinterpretq_u16_s16(half.val[0]), odd));
+        to.whole[j + i] = half.val[1];
+      }
+    }
+  }
+
+  static FOVEA_INLINE int greatest_of(const int16x8_t (&x)[8]) {
+    const int16x8_t a = vmaxq_s16(x[0], x[1]), b = vmaxq_s16(x[2], x[3]), c = vmaxq_s16(x[4], x[5]), d = vmaxq_s16(x[6], x[7]);
+    return greatest(vmaxq_s16(vmaxq_s16(a, b), vmaxq_s16(c, d)));
+  }
+
+  // By how many octaves the reference rises: all keys come to lie so much lower, and the sum is shifted.
+  FOVEA_INLINE int rise(int16x8_t (&whole)[8], reg& sums) const {
+    const int by = greatest_of(whole);
+    if (by <= 0) return 0;
+    const int16x8_t down = vdupq_n_s16(static_cast<int16_t>(by));
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) whole[i] = vsubq_s16(whole[i], down);
+    sums = first(static_cast<int32_t>(shift_round_sum(total(sums), by)));
+    return by;
+  }
+
+  // leave(j, y): weights of keys j .. j + 31. Returns by how much the reference rises.
+  template <bool Octaves, class Leave>
+  FOVEA_INLINE int weigh_by(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum, const int16_t* factors,
+                            Leave leave) const {
+    way to;
+    ways<Octaves>(s, scale, reference, to);
+    reg sums = load(sum);
+    const int by = rise(to.whole, sums);
+#pragma GCC unroll 2
+    for (int j = 0; j < 8; j += 4) {
       int16x8_t y[4];
 #pragma GCC unroll 2
-      for (int h = 0; h < 4; h += 2) {
-        reg above[4];
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) {
-          const reg x = load(s + j + 8 * h + 4 * i);
-          above[i] = vsubq_s32(Octaves ? x : vqdmulhq_s32(vshlq_s32(x, up), multiplier), base);
-        }
+      for (int i = 0; i < 4; i += 2) {
+        const int16x8_t f[2] = {to.rest[j + i], to.rest[j + i + 1]};
         int16x8_t two[2];
-        weights(above, two);
-        y[h] = two[0], y[h + 1] = two[1];
+        exp2(f, two);
+        y[i] = vrshlq_s16(two[0], vmaxq_s16(to.whole[j + i], least));
+        y[i + 1] = vrshlq_s16(two[1], vmaxq_s16(to.whole[j + i + 1], least));
       }
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) sums = vpadalq_s16(sums, y[i]);
 #pragma GCC unroll 4
-      for (int i = 0; factors && i < 4; ++i) y[i] = vqrdmulhq_s16(y[i], vld1q_s16(factors + j + 8 * i));
-      leave(j, y);
+      for (int i = 0; factors && i < 4; ++i) y[i] = vqrdmulhq_s16(y[i], vld1q_s16(factors + 8 * (j + i)));
+      leave(8 * j, y);
     }
     store(sum, sums);
+    return by;
   }
 };
 

@@ -50,7 +50,7 @@ void begin_tile(tile_state<Form>& t) {
   for (int r = 0; r < t.job.rows; ++r) {
     fixed_row& x = *::new (static_cast<void*>(t.rows + r)) fixed_row(make_row_of(t.p, t.job.kv_head * t.p.group + head, query));
     if (++head == t.p.group) head = 0, ++query;
-    x.by_key = in_octaves(t.p, x);
+    t.by_key |= x.by_key = in_octaves(t.p, x);
     t.set_sum(r, begin_with_sink(t.p, x));
   }
   int32_t* const o = t.o;
@@ -68,7 +68,7 @@ void score_and_weigh(tile_state<Form>& t, const typename Form::byte* keys, int64
     const int n = t.seen_keys(r, Shape::rows, block * fixed_block);
     if (n == 0) return;
     score_group<Form, Shape>(t, keys, r, (n + lanes - 1) / lanes);
-    scored |= (~uint64_t{0} >> (64 - Shape::rows)) << r;
+    scored |= rows_from(r, Shape::rows);
   });
   weigh_block(t, block, b, scored);
 }

@@ -18,6 +18,8 @@ struct fixed_shape {
 template <class... Shapes>
 struct fixed_shapes {};
 
+constexpr uint64_t rows_from(int r, int count) { return (~uint64_t{0} >> (64 - count)) << r; } // a bit for each
+
 // A form is what an ISA does with one kind of panels: registers, `byte` (an element of panels), dots, shapes and weights.
 template <class Form>
 struct tile_state {
@@ -56,6 +58,7 @@ struct tile_state {
   const fixed_job job;
   const fixed_plan& p;
   uint64_t risen[fixed_run_blocks] = {}; // bit r: the reference of row r rises at this block of the run
+  bool by_key = false;                   // of any row
   fixed_row* rows;
   int32_t* sum;       // [rows][lanes]
   uint8_t* rise;      // [rows][4]: octaves by which the reference rises at a block

@@ -15,8 +15,6 @@ constexpr bool
     resumes<Dot, std::void_t<decltype(Dot::resume(std::declval<typename Dot::acc (&)[Dot::regs]>(), std::declval<const int32_t*>()))>> =
         true;
 
-constexpr uint64_t rows_from(int r, int count) { return (~uint64_t{0} >> (64 - count)) << r; }
-
 template <class Form>
 static void shift_output(tile_state<Form>& t, int r, int count, int b) {
   for (int m = r; m < r + count; ++m) {
