@@ -2,6 +2,7 @@
 // one row of weights. Panels of a cache are four deep: two pieces are zipped. Panels in scratch are made eight deep.
 #pragma once
 #include "dot/dotprod.hpp"
+#include "dot/i8mm_tile.hpp"
 #include "fixed/arrange.hpp"
 
 namespace fovea {
@@ -31,11 +32,44 @@ struct i8mm_dot : neon_registers {
   }
 };
 
+// In each 128 bytes, two groups of four deep become one of eight.
+static inline void pair_groups(int8_t* room, ptrdiff_t count) {
+  for (int8_t* const end = room + count; room != end; room += 128) {
+    const int8_t* from = room;
+    const int8x16x4_t first = i8mm_dot::take_64(from), second = i8mm_dot::take_64(from);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const int32x4_t x = vreinterpretq_s32_s8(first.val[i]), z = vreinterpretq_s32_s8(second.val[i]);
+      i8mm_dot::store(reinterpret_cast<int32_t*>(room + 32 * i), vzip1q_s32(x, z));
+      i8mm_dot::store(reinterpret_cast<int32_t*>(room + 32 * i + 16), vzip2q_s32(x, z));
+    }
+  }
+}
+
 template <int PieceStep> // 16 in panels of a cache, 32 in panels that are eight deep
 struct i8mm_keys : i8mm_dot {
   static constexpr int rows = 2, piece_step = PieceStep;
   static constexpr int deep = 8;
   using chunk = int8x16_t;
+  static constexpr bool takes_panels = true;
+  static FOVEA_INLINE void put_four_queries(const int8_t* a, const int8_t* b, const int8_t* c, const int8_t* d, int depth, int8_t* to) {
+    const auto load_two = [](const int8_t* p) { return vreinterpretq_s64_s8(vld1q_s8(p)); };
+    for (int i = 0; i < depth; i += 16, to += 64) {
+      const int64x2x4_t four = {{load_two(a + i), load_two(b + i), load_two(c + i), load_two(d + i)}};
+      vst4q_s64(reinterpret_cast<int64_t*>(to), four);
+    }
+  }
+  static FOVEA_INLINE void put_starts(const int32_t (&of)[4], int32_t* to) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      store(to + 4 * i, vcombine_s32(vdup_n_s32(of[0]), vdup_n_s32(of[1])));
+      store(to + 16 + 4 * i, vcombine_s32(vdup_n_s32(of[2]), vdup_n_s32(of[3])));
+    }
+  }
+  template <class Byte>
+  static FOVEA_INLINE void score_panel(const int8_t* q, const Byte*& keys, int depth, const int32_t* starts, int32_t* s, ptrdiff_t step) {
+    multiply_two_pairs<false, PieceStep == 16>(q, keys, 0, depth / 64, starts, 64, s, 4 * step);
+  }
   static FOVEA_INLINE chunk take(const int8_t* a) { return vld1q_s8(a); }
   template <int Step>
   static FOVEA_INLINE void add(acc& sum, const piece& y, chunk x) {
@@ -59,19 +93,20 @@ struct i8mm_keys : i8mm_dot {
 
 template <int PieceStep>
 struct i8mm_values : i8mm_dot {
-  static constexpr int rows = 1, piece_step = PieceStep, planes = 2, block_step = 128; // 8 low bytes, 8 high bytes, again and again
-  static constexpr int deep = 16;
-  struct chunk { // eight deep each
-    uint8x16_t step[2];
-  };
-  static FOVEA_INLINE chunk take(const int8_t* a) {
-    const uint8_t* p = reinterpret_cast<const uint8_t*>(a);
-    return {{vld1q_u8(p), vld1q_u8(p + 16)}};
-  }
+  // Of two rows eight low bytes and eight high bytes each, again and again.
+  static constexpr int rows = 1, deep = 8, piece_step = PieceStep, planes = 2, block_step = 128, side = 2;
+  static constexpr bool takes_blocks = true;
+  using chunk = uint8x16_t;
+  static FOVEA_INLINE chunk take(const int8_t* a) { return vld1q_u8(reinterpret_cast<const uint8_t*>(a)); }
   template <int Step>
-  static FOVEA_INLINE void add(acc& sum, const piece& y, const chunk& x) {
-    sum.pair[0] = vusmmlaq_s32(sum.pair[0], x.step[Step], y.pair[0]);
-    sum.pair[1] = vusmmlaq_s32(sum.pair[1], x.step[Step], y.pair[1]);
+  static FOVEA_INLINE void add(acc& sum, const piece& y, chunk x) {
+    sum.pair[0] = vusmmlaq_s32(sum.pair[0], x, y.pair[0]);
+    sum.pair[1] = vusmmlaq_s32(sum.pair[1], x, y.pair[1]);
+  }
+  template <class Byte>
+  static FOVEA_INLINE void add_blocks(const int8_t* weights, const Byte* values, ptrdiff_t apart, int blocks, const uint8_t* rise,
+                                      int32_t* o, ptrdiff_t width) {
+    multiply_two_pairs<true, PieceStep == 16>(weights, values, apart - 16 * fixed_block, blocks, o, 4 * width, o, 4 * width, rise);
   }
   template <class Start>
   static FOVEA_INLINE void begin(acc (&sum)[4], Start) {
@@ -107,7 +142,7 @@ struct i8mm_weigher : neon_weigher {
                          const int16_t* factors) const {
     return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) vst1q_s8(p + 2 * j + 16 * i, vqtbl1q_s8(vreinterpretq_s8_s16(y[i]), order));
+      for (int i = 0; i < 4; ++i) vst1q_s8(p + 4 * j + 32 * i, vqtbl1q_s8(vreinterpretq_s8_s16(y[i]), order));
     });
   }
 };

@@ -5,18 +5,21 @@
 
 namespace fovea {
 
-#if defined(__ARM_FEATURE_QRDMX)
-static const int16_t cubic_summands[3][16] = {
-    {7513, 7513, 7513, 7513, 7513, 7513, 7513, 7513, 7513, 7513, 7513, 7513, 7513, 7513, 7513, 7513},
-    {-22478, -22478, -22478, -22478, -22478, -22478, -22478, -22478, -22478, -22478, -22478, -22478, -22478, -22478, -22478, -22478},
-    {32510, 32510, 32510, 32510, 32510, 32510, 32510, 32510, 32510, 32510, 32510, 32510, 32510, 32510, 32510, 32510}};
+#if defined(__ARM_FEATURE_QRDMX) && defined(__aarch64__)
+struct summands_of_cubic { // four registers each
+  int16_t at[3][32];
+  constexpr summands_of_cubic() : at{} {
+    for (int i = 0; i < 32; ++i) at[0][i] = 7513, at[1][i] = -22478, at[2][i] = 32510;
+  }
+};
+static constexpr summands_of_cubic cubic_summands;
 #endif
 
 // Constants are pinned to registers: gcc would make them again in each row.
 struct neon_weigher : neon_registers {
   int16x8_t least = vdupq_n_s16(-16);
   uint16x8_t odd = vdupq_n_u16(65534);
-#if defined(__ARM_FEATURE_QRDMX)
+#if defined(__ARM_FEATURE_QRDMX) && defined(__aarch64__)
   int16x8_t cubic = vdupq_n_s16(-1291);
 #else
   int16x8_t cubic = vdupq_n_s16(1291);
@@ -24,23 +27,35 @@ struct neon_weigher : neon_registers {
   FOVEA_INLINE neon_weigher() { asm("" : "+w"(least), "+w"(odd), "+w"(cubic)); }
 
   // 2^-f for f = 0 .. 1 in Q15, given -f.
-#if defined(__ARM_FEATURE_QRDMX)
-  // The sums take the place of their summands: these are loaded, two at a time, where else they would be copied.
-  FOVEA_INLINE void exp2(const int16x8_t (&f)[2], int16x8_t (&y)[2]) const {
-    const int16_t* c = cubic_summands[0];
-    asm volatile("" : "+r"(c)); // so that they are not kept
-    y[0] = y[1] = cubic;
-#pragma GCC unroll 3
-    for (int n = 0; n < 3; ++n) {
-      const int16x8_t first = vld1q_s16(c + 16 * n), second = vld1q_s16(c + 16 * n + 8);
-      y[0] = vqrdmlshq_s16(first, y[0], f[0]);
-      y[1] = vqrdmlshq_s16(second, y[1], f[1]);
-    }
+#if defined(__ARM_FEATURE_QRDMX) && defined(__aarch64__)
+  // Sums take the place of their summands: these are loaded, four at a time, where gcc would copy them.
+  FOVEA_INLINE void exp2(const int16x8_t* f, int16x8_t (&y)[4]) const {
+    const int16_t* c = cubic_summands.at[0];
+    register int16x8_t a0 asm("v16"), a1 asm("v17"), a2 asm("v18"), a3 asm("v19");
+    asm("ld1 {v16.8h-v19.8h}, [%[c]], #64\n"
+        "ld1 {v20.8h-v23.8h}, [%[c]], #64\n"
+        "sqrdmlsh v16.8h, %[cubic].8h, %[f0].8h\n"
+        "sqrdmlsh v17.8h, %[cubic].8h, %[f1].8h\n"
+        "sqrdmlsh v18.8h, %[cubic].8h, %[f2].8h\n"
+        "sqrdmlsh v19.8h, %[cubic].8h, %[f3].8h\n"
+        "sqrdmlsh v20.8h, v16.8h, %[f0].8h\n"
+        "sqrdmlsh v21.8h, v17.8h, %[f1].8h\n"
+        "sqrdmlsh v22.8h, v18.8h, %[f2].8h\n"
+        "sqrdmlsh v23.8h, v19.8h, %[f3].8h\n"
+        "ld1 {v16.8h-v19.8h}, [%[c]]\n"
+        "sqrdmlsh v16.8h, v20.8h, %[f0].8h\n"
+        "sqrdmlsh v17.8h, v21.8h, %[f1].8h\n"
+        "sqrdmlsh v18.8h, v22.8h, %[f2].8h\n"
+        "sqrdmlsh v19.8h, v23.8h, %[f3].8h\n"
+        : [c] "+r"(c), "=&w"(a0), "=&w"(a1), "=&w"(a2), "=&w"(a3)
+        : [cubic] "w"(cubic), [f0] "w"(f[0]), [f1] "w"(f[1]), [f2] "w"(f[2]), [f3] "w"(f[3]), "m"(cubic_summands)
+        : "v20", "v21", "v22", "v23");
+    y[0] = a0, y[1] = a1, y[2] = a2, y[3] = a3;
   }
 #else
-  FOVEA_INLINE void exp2(const int16x8_t (&f)[2], int16x8_t (&y)[2]) const {
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) { // the first two steps with their signs turned
+  FOVEA_INLINE void exp2(const int16x8_t* f, int16x8_t (&y)[4]) const {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) { // the first two steps with their signs turned
       y[i] = vsubq_s16(vdupq_n_s16(-7513), vqrdmulhq_s16(cubic, f[i]));
       y[i] = vsubq_s16(vdupq_n_s16(22478), vqrdmulhq_s16(y[i], f[i]));
       y[i] = vaddq_s16(vqrdmulhq_s16(y[i], f[i]), vdupq_n_s16(32510));
@@ -100,14 +115,9 @@ struct neon_weigher : neon_registers {
 #pragma GCC unroll 2
     for (int j = 0; j < 8; j += 4) {
       int16x8_t y[4];
-#pragma GCC unroll 2
-      for (int i = 0; i < 4; i += 2) {
-        const int16x8_t f[2] = {to.rest[j + i], to.rest[j + i + 1]};
-        int16x8_t two[2];
-        exp2(f, two);
-        y[i] = vrshlq_s16(two[0], vmaxq_s16(to.whole[j + i], least));
-        y[i + 1] = vrshlq_s16(two[1], vmaxq_s16(to.whole[j + i + 1], least));
-      }
+      exp2(to.rest + j, y);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) y[i] = vrshlq_s16(y[i], vmaxq_s16(to.whole[j + i], least));
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) sums = vpadalq_s16(sums, y[i]);
 #pragma GCC unroll 4

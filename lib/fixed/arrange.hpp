@@ -8,16 +8,6 @@ namespace fovea {
 
 enum class eight_deep : int8_t {}; // an element of panels [sixteen lanes][8]
 
-// In each 128 bytes, two groups of four deep become one of eight.
-static inline void pair_groups(int8_t* room, ptrdiff_t count) {
-  for (ptrdiff_t i = 0; i < count; i += 128) {
-    int32_t x[32], y[32];
-    std::memcpy(x, room + i, sizeof x);
-    for (int lane = 0; lane < 16; ++lane) y[2 * lane] = x[lane], y[2 * lane + 1] = x[16 + lane];
-    std::memcpy(room + i, y, sizeof y);
-  }
-}
-
 // Bytes become 16 bits. They stand in the second half of the room: front to back, the writer never passes the reader.
 static inline void widen(int8_t* room, ptrdiff_t count) {
   const int8_t* bytes = room + count;

@@ -78,7 +78,7 @@ void visit_run(tile_state<Form>& t, int64_t first) {
   using byte = typename Form::byte;
   fixed_panels& panels = *t.job.panels;
   const auto values = [&](int b) { return reinterpret_cast<const byte*>(panels.values(first + b)); };
-  for (int i = 0; i < t.job.rows * fixed_run_blocks; ++i) t.rise[i] = 0;
+  for (int i = 0; i < up_to(t.job.rows, 2) * fixed_run_blocks; ++i) t.rise[i] = 0;
   for (uint64_t& rows : t.risen) rows = 0;
   bool live[fixed_run_blocks];
   for (int b = 0; b < fixed_run_blocks; ++b) {

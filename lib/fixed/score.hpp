@@ -44,12 +44,23 @@ static inline void take_query(const int8_t* q, int dim, int depth, typename Dot:
     for (int i = 0; i < deep; ++i) to[i] = static_cast<element>(c + i < dim ? q[c + i] : 0);
 }
 
+// Dots may take panels of 64 elements, or of 128 and so on, by four rows in one go.
+template <class Dot, class = void>
+constexpr bool takes_panels = false;
+template <class Dot>
+constexpr bool takes_panels<Dot, std::void_t<decltype(Dot::takes_panels)>> = true;
+
 // [depth / deep][rows][deep]: a chunk of every row, then the next chunk of every row.
 template <class Form, int M>
 static void take_queries(tile_state<Form>& t, int r) {
   using dot = typename Form::keys_dot;
   constexpr int lead = chunks<Form, M> * dot::rows * dot::deep;
   typename dot::element* const first = t.q + static_cast<ptrdiff_t>(r) * t.p.depth;
+  if constexpr (takes_panels<dot> && M == 4)
+    if (t.p.dim == t.p.depth) {
+      const auto q = [&](int m) { return reinterpret_cast<const int8_t*>(t.rows[r + m].q); };
+      return dot::put_four_queries(q(0), q(1), q(2), q(3), t.p.depth, first);
+    }
   for (int m = 0; m < lead / dot::deep; ++m) {
     const int8_t* const q = m < M ? reinterpret_cast<const int8_t*>(t.rows[r + m].q) : nullptr; // none: only fills a chunk
     if constexpr (puts<dot>)
@@ -61,11 +72,24 @@ static void take_queries(tile_state<Form>& t, int r) {
   }
 }
 
+template <class Form>
+void score_panels_of(const tile_state<Form>& t, const typename Form::byte* keys, int r, int columns) {
+  using dot = typename Form::keys_dot;
+  const int depth = t.p.depth;
+  const auto* const q = t.q + static_cast<ptrdiff_t>(r) * depth;
+  const fixed_row* const x = t.rows + r;
+  int32_t starts[64], *s = t.scores(r);
+  dot::put_starts({x[0].start, x[1].start, x[2].start, x[3].start}, starts);
+  for (int n = 0; n < columns; ++n, s += 16) dot::score_panel(q, keys, depth, starts, s, score_step);
+}
+
 // Scores of the block's first columns, row by row; what stands behind them is left as it was.
 template <class Form, class Shape>
 __attribute__((noinline)) void score_group(const tile_state<Form>& t, const typename Form::byte* keys, int r, int columns) {
   using dot = typename Form::keys_dot;
   constexpr int M = chunks<Form, Shape::rows>, N = Shape::key_columns, R = dot::rows, step = R * dot::deep, lanes = 16 / dot::slices;
+  if constexpr (takes_panels<dot> && Shape::rows == 4)
+    if (t.p.depth % 64 == 0) return score_panels_of(t, keys, r, columns);
   const int depth = t.p.depth; // what a store might change is read once
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(depth);
   const auto* const q = t.q + static_cast<ptrdiff_t>(r) * depth;

@@ -20,6 +20,11 @@ struct fixed_shapes {};
 
 constexpr uint64_t rows_from(int r, int count) { return (~uint64_t{0} >> (64 - count)) << r; } // a bit for each
 
+template <class Dot, class = void>
+constexpr int rows_side_by_side = 1;
+template <class Dot>
+constexpr int rows_side_by_side<Dot, std::void_t<decltype(Dot::side)>> = Dot::side;
+
 // A form is what an ISA does with one kind of panels: registers, `byte` (an element of panels), dots, shapes and weights.
 template <class Form>
 struct tile_state {
@@ -29,7 +34,9 @@ struct tile_state {
   using q_element = typename keys_dot::element;
   using p_element = typename values_dot::element;
   static constexpr int lanes = Form::lanes;
-  static constexpr int p_step = values_dot::planes * fixed_run_blocks * fixed_block + 64 / static_cast<int>(sizeof(p_element));
+  // Weights of `side` rows stand side by side, chunk by chunk.
+  static constexpr int side = rows_side_by_side<values_dot>, p_chunk = values_dot::planes * values_dot::deep;
+  static constexpr int p_step = side * values_dot::planes * fixed_run_blocks * fixed_block + 64 / static_cast<int>(sizeof(p_element));
 
   explicit tile_state(const fixed_job& j) : job(j), p(*j.p) { cut(j.rows, j.scratch); }
   static size_t scratch(const fixed_plan& p, int32_t rows) { return tile_state(p).cut(rows, nullptr); }
@@ -51,8 +58,12 @@ struct tile_state {
 
   uint32_t sum_of(int r) const { return Form::total(Form::load(sum + r * lanes)); }
   void set_sum(int r, uint32_t x) { Form::store(sum + r * lanes, Form::first(static_cast<int32_t>(x))); }
+  uint8_t* rise_of(int r, int b) const { return rise + (r & ~1) * fixed_run_blocks + 2 * b + (r & 1); }
   int32_t* scores(int r) const { return s + r * score_step; }
-  p_element* weights_of(int r, int b) const { return weights + r * p_step + b * values_dot::block_step; }
+  p_element* weights_of(int r, int b) const {
+    const unsigned row = static_cast<unsigned>(r);
+    return weights + row / side * p_step + row % side * p_chunk + b * side * values_dot::block_step;
+  }
   int32_t* output(int r) const { return o + static_cast<ptrdiff_t>(r) * p.width; }
 
   const fixed_job job;
@@ -61,9 +72,9 @@ struct tile_state {
   bool by_key = false;                   // of any row
   fixed_row* rows;
   int32_t* sum;       // [rows][lanes]
-  uint8_t* rise;      // [rows][4]: octaves by which the reference rises at a block
+  uint8_t* rise;      // [rows / 2][4][2]: octaves by which the reference rises at a block; 32 if nothing is left of sums
   int32_t* s;         // [rows][score_step]
-  p_element* weights; // [rows][p_step]
+  p_element* weights; // [rows / side][p_step]
   q_element* q;
   int32_t* o; // [rows][width]
   int16_t* value_weights;
@@ -80,9 +91,9 @@ struct tile_state {
     const ptrdiff_t n = row_count;
     take(rows, n);
     take(sum, n * lanes);
-    take(rise, n * fixed_run_blocks);
+    take(rise, (n + 1) / 2 * 2 * fixed_run_blocks);
     take(s, n * score_step);
-    take(weights, n * p_step);
+    take(weights, (n + side - 1) / side * p_step);
     take(q, (n + keys_dot::rows - 1) * p.depth);
     take(o, n * p.width);
     take(value_weights, fixed_block);

@@ -15,14 +15,39 @@ constexpr bool
     resumes<Dot, std::void_t<decltype(Dot::resume(std::declval<typename Dot::acc (&)[Dot::regs]>(), std::declval<const int32_t*>()))>> =
         true;
 
+// Registers of one row and column.
 template <class Form>
-static void shift_output(tile_state<Form>& t, int r, int count, int b) {
+struct sum_registers {
+  static constexpr int count = 16 / Form::values_dot::slices / Form::lanes;
+  typename Form::reg x[count];
+
+  FOVEA_INLINE void load(const int32_t* from) {
+#pragma GCC unroll 16
+    for (int j = 0; j < count; ++j) x[j] = Form::load(from + j * Form::lanes);
+  }
+  FOVEA_INLINE void store(int32_t* to) const {
+#pragma GCC unroll 16
+    for (int j = 0; j < count; ++j) Form::store(to + j * Form::lanes, x[j]);
+  }
+  FOVEA_INLINE void shift_round(int by) {
+#pragma GCC unroll 16
+    for (int j = 0; j < count; ++j) x[j] = by > 30 ? Form::spread(0) : Form::shift_round(x[j], by);
+  }
+};
+
+template <class Form>
+static void shift_output(const tile_state<Form>& t, int r, int count, int b) {
+  const ptrdiff_t width = t.p.width;
   for (int m = r; m < r + count; ++m) {
-    const int by = t.rise[m * fixed_run_blocks + b];
+    const int by = *t.rise_of(m, b);
     if (!by) continue;
-    int32_t* o = t.output(m);
-    for (int c = 0; c < t.p.width; c += Form::lanes)
-      Form::store(o + c, by > 30 ? Form::spread(0) : Form::shift_round(Form::load(o + c), by));
+    sum_registers<Form> sums;
+    int32_t *o = t.output(m), *const end = o + width;
+    for (; o != end; o += sums.count * Form::lanes) {
+      sums.load(o);
+      sums.shift_round(by);
+      sums.store(o);
+    }
   }
 }
 
@@ -52,38 +77,23 @@ __attribute__((noinline)) void add_columns(const tile_state<Form>& t, const type
                                            int depth, int c) {
   using dot = typename Form::values_dot;
   constexpr ptrdiff_t panel = 16 * fixed_block;
-  constexpr int p_step = tile_state<Form>::p_step;
+  using state = tile_state<Form>;
+  constexpr int row_step = state::side == 1 ? state::p_step : state::p_chunk, a_step = state::side * state::p_chunk;
   tile_sums<dot, M, N> acc;
 #pragma GCC unroll 16
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 16
     for (int i = 0; i < N; ++i) dot::begin(acc.row[m][i].at, [](int) { return 0; });
-  const auto* a = t.weights + r * p_step + b * dot::block_step;
+  const auto* a = t.weights_of(r, b);
   values += column_at<dot>(c * dot::slices / 16, panel);
-  for (int k = 0; k < blocks; ++k, a += dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width))
-    multiply<dot, p_step, Ahead>(a, dot::block_step * dot::deep / fixed_block, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
+  for (int k = 0; k < blocks; ++k, a += state::side * dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width))
+    multiply<dot, row_step, Ahead>(a, a_step, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
   int32_t* o = t.output(r) + c;
   if (t.p.spill)
     leave_sums<Form, true, M, N>(t, acc, o);
   else
     leave_sums<Form, false, M, N>(t, acc, o);
 }
-
-// Registers of one row and column.
-template <class Form>
-struct sum_registers {
-  static constexpr int count = 16 / Form::values_dot::slices / Form::lanes;
-  typename Form::reg x[count];
-
-  FOVEA_INLINE void store(int32_t* to) const {
-#pragma GCC unroll 16
-    for (int j = 0; j < count; ++j) Form::store(to + j * Form::lanes, x[j]);
-  }
-  FOVEA_INLINE void shift_round(int by) {
-#pragma GCC unroll 16
-    for (int j = 0; j < count; ++j) x[j] = by > 30 ? Form::spread(0) : Form::shift_round(x[j], by);
-  }
-};
 
 template <class Form, int M, int N>
 FOVEA_INLINE void resume_sums(const int32_t* o, ptrdiff_t width, tile_sums<typename Form::values_dot, M, N>& acc) {
@@ -108,15 +118,15 @@ FOVEA_INLINE void put_sums(const tile_sums<typename Form::values_dot, M, N>& acc
 }
 
 template <class Form, int M, int N>
-FOVEA_INLINE void shift_sums(const uint8_t* rise, tile_sums<typename Form::values_dot, M, N>& acc) {
+FOVEA_INLINE void shift_sums(const tile_state<Form>& t, int r, int b, tile_sums<typename Form::values_dot, M, N>& acc) {
 #pragma GCC unroll 16
-  for (int m = 0; m < M; ++m, rise += fixed_run_blocks)
-    if (*rise)
+  for (int m = 0; m < M; ++m)
+    if (const int by = *t.rise_of(r + m, b))
 #pragma GCC unroll 16
       for (int i = 0; i < N; ++i) {
         sum_registers<Form> sums;
         Form::values_dot::fold(acc.row[m][i].at, 0, sums.x);
-        sums.shift_round(*rise);
+        sums.shift_round(by);
         Form::values_dot::resume(acc.row[m][i].at, sums.x);
       }
 }
@@ -126,29 +136,60 @@ template <class Form, int M, int N, int Ahead>
 FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks, int depth, int c) {
   using dot = typename Form::values_dot;
   constexpr ptrdiff_t panel = 16 * fixed_block;
-  constexpr int p_step = tile_state<Form>::p_step;
+  using state = tile_state<Form>;
+  constexpr int row_step = state::side == 1 ? state::p_step : state::p_chunk, a_step = state::side * state::p_chunk;
   tile_sums<dot, M, N> acc;
   resume_sums<Form, M, N>(t.output(r) + c, t.p.width, acc);
-  const auto* a = t.weights + r * p_step + b * dot::block_step;
+  const auto* a = t.weights_of(r, b);
   values += column_at<dot>(c * dot::slices / 16, panel);
-  for (int k = 0; k < blocks; ++k, a += dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width)) {
-    if (t.risen[b + k] & rows_from(r, M)) shift_sums<Form, M, N>(t.rise + r * fixed_run_blocks + b + k, acc);
-    multiply<dot, p_step, Ahead>(a, dot::block_step * dot::deep / fixed_block, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
+  for (int k = 0; k < blocks; ++k, a += state::side * dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width)) {
+    if (t.risen[b + k] & rows_from(r, M)) shift_sums<Form, M, N>(t, r, b + k, acc);
+    multiply<dot, row_step, Ahead>(a, a_step, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
   }
   put_sums<Form, M, N>(acc, t.output(r) + c, t.p.width);
 }
 
+// Dots may take whole blocks of two rows in one go, rising references included.
+template <class Dot, class = void>
+constexpr bool takes_blocks = false;
+template <class Dot>
+constexpr bool takes_blocks<Dot, std::void_t<decltype(Dot::takes_blocks)>> = true;
+
 template <class Form, int M, int N, int Ahead>
 FOVEA_INLINE void choose_columns(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks, int depth, int c) {
-  if constexpr (resumes<typename Form::values_dot>)
+  if constexpr (resumes<typename Form::values_dot> && !(takes_blocks<typename Form::values_dot> && M == 2))
     if (!t.p.spill) return resume_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
   add_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
+}
+
+template <class Form, int M>
+void add_blocks(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks) {
+  using dot = typename Form::values_dot;
+  constexpr int lanes = 32 / M;
+  const ptrdiff_t width = t.p.width, next = fixed_block * width;
+  const auto* const a = t.weights_of(r, b);
+  const uint8_t* const rise = t.rise_of(r, b);
+  int32_t *o = t.output(r), *const end = o + width;
+  for (; o != end; o += lanes, values += lanes * fixed_block) {
+    if constexpr (M == 1)
+      dot::add_wide_blocks(a, values, next, blocks, rise, o);
+    else
+      dot::add_blocks(a, values, next, blocks, rise, o, width);
+  }
 }
 
 template <class Form, class Shape>
 __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks,
                                          int depth) {
   constexpr int M = Shape::value_rows, N = Shape::value_columns, lanes = 16 / Form::values_dot::slices, wide = N * lanes;
+  if constexpr (takes_blocks<typename Form::values_dot> && 32 / M <= wide)
+    if (!t.p.spill && t.p.width % (32 / M) == 0) {
+      const int whole = depth == fixed_block ? blocks : blocks - 1;
+      if (whole) add_blocks<Form, M>(t, values, r, b, whole);
+      if (whole == blocks) return;
+      values += whole * fixed_block * static_cast<ptrdiff_t>(t.p.width), b += whole, blocks = 1;
+      if (M > 1 && (t.risen[b] & rows_from(r, M))) shift_output(t, r, M, b);
+    }
   int c = 0;
   for (; c + wide <= t.p.width; c += wide) choose_columns<Form, M, N, Shape::ahead>(t, values, r, b, blocks, depth, c);
   if constexpr (wide > 16)
@@ -158,13 +199,14 @@ __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typena
 // Blocks b .. end-1 of the run that begins at block `first`; `values` are those of block b.
 template <class Form>
 static void add_values(tile_state<Form>& t, const typename Form::byte* values, int64_t first, int b, int end) {
+  const bool all = t.rows[t.job.rows - 1].from <= (first + b) * fixed_block && (first + end) * fixed_block <= t.rows[0].to;
   t.by_groups([&](auto shape, int row) {
     using Shape = decltype(shape);
     constexpr int M = Shape::value_rows;
     for (int r = row; r < row + Shape::rows; r += M) {
       const uint64_t mine = rows_from(r, M);
       const bool cuts = !resumes<typename Form::values_dot> || t.p.spill; // a rising reference ends a pass
-      const auto seen = [&](int block) { return t.seen_keys(r, M, (first + block) * fixed_block); };
+      const auto seen = [&](int block) { return all ? fixed_block : t.seen_keys(r, M, (first + block) * fixed_block); };
       for (int from = b, to; from < end; from = to) {
         to = from + 1;
         int depth = seen(from);

@@ -31,7 +31,7 @@ FOVEA_INLINE void raise_reference(tile_state<Form>& t, fixed_row& x, int b, int 
   const bool first = x.reference == fixed_lowest_reference; // nothing to shift yet
   x.reference += by;
   if (first) return;
-  t.rise[r * fixed_run_blocks + b] = static_cast<uint8_t>(by > 31 ? 31 : by);
+  *t.rise_of(r, b) = static_cast<uint8_t>(by > 30 ? 32 : by);
   t.risen[b] |= uint64_t{1} << r;
 }
 
@@ -73,9 +73,12 @@ __attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t w
   const typename Form::weigher w;
   fixed_row* x = t.rows; // what a store might change is read once
   const int32_t* s = t.s;
-  auto* to = t.weights_of(0, b);
   int32_t* sum = t.sum;
-  for (int r = 0; which; ++r, ++x, which >>= 1, s += score_step, to += tile_state<Form>::p_step, sum += Form::lanes) {
+  auto* to = t.weights_of(0, b);
+  using state = tile_state<Form>;
+  constexpr int last_beside = state::side - 1, next_group = state::p_step - last_beside * state::p_chunk;
+  for (int r = 0; which;
+       ++r, ++x, which >>= 1, s += score_step, sum += Form::lanes, to += (r & last_beside) ? state::p_chunk : next_group) {
     if (!(which & 1)) continue;
     const int by = w.template weigh<false>(s, *x->scale, x->reference, to, sum, factors);
     if (by) raise_reference(t, *x, b, r, by);
