@@ -45,14 +45,50 @@ struct writer_of<Form, std::void_t<typename Form::writer>> {
 };
 
 template <class Form>
-void begin_tile(tile_state<Form>& t) {
-  int32_t query = t.job.row / t.p.group, head = t.job.row % t.p.group;
-  for (int r = 0; r < t.job.rows; ++r) {
-    fixed_row& x = *::new (static_cast<void*>(t.rows + r)) fixed_row(make_row_of(t.p, t.job.kv_head * t.p.group + head, query));
-    if (++head == t.p.group) head = 0, ++query;
-    t.by_key |= x.by_key = in_octaves(t.p, x);
-    t.set_sum(r, begin_with_sink(t.p, x));
+fixed_row begin_row(tile_state<Form>& t, int r, int32_t head, int32_t query, const seen& keys) {
+  fixed_row x = make_row_of(t.p, t.job.kv_head * t.p.group + head, query, keys);
+  t.by_key |= x.by_key = in_octaves(t.p, x);
+  t.set_sum(r, begin_with_sink(t.p, x));
+  return x;
+}
+
+// Queries of one head: what they share is made once.
+template <class Form>
+void begin_queries(tile_state<Form>& t, bool all_alike) {
+  const fixed_plan& p = t.p;
+  seen keys = seen_by(p.see, t.job.row);
+  const fixed_row x = begin_row(t, 0, 0, t.job.row, keys);
+  const typename Form::reg sum = Form::load(t.sum);
+  const ptrdiff_t q_step = p.q.token, out_step = p.out_token;
+  const bool shifted = p.zero_k != 0;
+  const unsigned char* q = x.q;
+  unsigned char* out = x.out;
+  fixed_row *row = t.rows, *const end = row + t.job.rows;
+  int32_t *sums = t.sum, query = x.query, start = x.start;
+  for (; row != end; ++row, sums += Form::lanes, q += q_step, out += out_step) {
+    if (shifted) start = start_of(p, q);
+    if (!all_alike) keys = seen_by(p.see, query);
+    ::new (static_cast<void*>(row))
+        fixed_row{q, out, x.scale, query++, x.q_head, keys.head, keys.from, keys.to, start, x.reference, x.by_key};
+    Form::store(sums, sum);
   }
+}
+
+template <class Form>
+void begin_heads(tile_state<Form>& t, bool all_alike) {
+  int32_t query = t.job.row / t.p.group, head = t.job.row % t.p.group;
+  seen keys = seen_by(t.p.see, query);
+  for (int r = 0; r < t.job.rows; ++r) {
+    ::new (static_cast<void*>(t.rows + r)) fixed_row(begin_row(t, r, head, query, keys));
+    if (++head < t.p.group) continue;
+    head = 0, ++query;
+    if (!all_alike) keys = seen_by(t.p.see, query);
+  }
+}
+
+template <class Form>
+void begin_tile(tile_state<Form>& t) {
+  t.p.group == 1 ? begin_queries(t, alike(t.p.see)) : begin_heads(t, alike(t.p.see));
   int32_t* const o = t.o;
   const ptrdiff_t count = static_cast<ptrdiff_t>(t.job.rows) * t.p.width;
   for (ptrdiff_t i = 0; i < count; i += Form::lanes) Form::store(o + i, Form::spread(0));

@@ -32,7 +32,7 @@ static inline output_factor factor_of(const fixed_plan& p, const fovea_fixed_sca
 
 // Plain numbers in a plain loop, in a function of its own: compilers make registers of it.
 template <class T>
-__attribute__((noinline)) static void write_integers(const int32_t* __restrict acc, output_factor f, int count, int32_t zero,
+__attribute__((noinline)) static void write_integers(const int32_t* __restrict acc, const output_factor& f, int count, int32_t zero,
                                                      T* __restrict out) {
   constexpr int32_t low = sizeof(T) == 1 ? -128 : -32768, high = sizeof(T) == 1 ? 127 : 32767;
   const int32_t half = (1 << (f.shift - 1)) - f.zero;

@@ -110,8 +110,6 @@ int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
   return FOVEA_OK;
 }
 
-constexpr int32_t beyond_keys = 1 << 30; // also from any query on
-
 FOVEA_ONCE int32_t limited_sum(int32_t a, int32_t b) {
   int32_t x;
   if (__builtin_add_overflow(a, b, &x)) return a < 0 ? -beyond_keys : beyond_keys;

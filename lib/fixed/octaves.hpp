@@ -7,8 +7,8 @@ namespace fovea {
 
 // Whether scores of this row become octaves before they are weighed. A mask alone hides scores, and so does a slope of 0.
 static inline bool in_octaves(const fixed_plan& p, const fixed_row& r) {
-  const bool touched = p.multipliers.data || p.sums.data || p.bias.data || (p.alibi && p.alibi[r.q_head]);
-  return touched || r.scale->score_multiplier < 1 << 30; // a flat scale does not carry a missing key's score far enough down
+  if (r.scale->score_multiplier < 1 << 30) return true; // a flat scale does not carry a missing key's score far enough down
+  return p.octaves_by_key && (p.multipliers.data || p.sums.data || p.bias.data || (p.alibi && p.alibi[r.q_head]));
 }
 
 // Keys first .. first + count - 1 of a block hold all that the row sees of it.

@@ -3,6 +3,9 @@
 
 #include "fixed/kernel.hpp"
 #include "fixed/panels.hpp"
+#if defined(__aarch64__)
+#include "dot/neon_pack.hpp"
+#endif
 
 namespace fovea {
 
@@ -27,6 +30,7 @@ constexpr bool has_vectors = true;
 constexpr bool has_vectors = false;
 #endif
 
+#if !defined(__aarch64__)
 // Vectors of 16 bytes without the words of an ISA. Zipped: the elements of a and b in turn, of their first or of their second halves.
 using bytes = int8_t __attribute__((vector_size(16)));
 using pairs = int16_t __attribute__((vector_size(16)));
@@ -75,6 +79,7 @@ void put_values(int8_t* to, const int8_t* rows, ptrdiff_t stride) {
   const two_bytes low = zip_pairs(ab.first, cd.first), high = zip_pairs(ab.second, cd.second);
   store(to, low.first), store(to + 16, low.second), store(to + 32, high.first), store(to + 48, high.second);
 }
+#endif
 
 // The same for any number of elements, one by one.
 void put_each_value(int8_t* __restrict to, const int8_t* __restrict rows, ptrdiff_t stride, int count) {
@@ -106,13 +111,12 @@ void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t s
 void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim) {
   const int width = up_to(dim, 16);
   const auto four = [&](int32_t j) {
-    for (int c = 0; c < dim; c += 16) {
-      int8_t* const to = panels + value_at(at + j, c, width);
-      if (has_vectors && c + 16 <= dim)
+    int c = 0;
+    if (has_vectors)
+      for (int8_t* to = panels + value_at(at + j, 0, width); c + 16 <= dim; c += 16, to += value_at(0, 16, 16))
         put_values(to, rows + j * stride + c, stride);
-      else
-        put_each_value(to, rows + j * stride + c, stride, c + 16 <= dim ? 16 : dim - c);
-    }
+    for (; c < dim; c += 16)
+      put_each_value(panels + value_at(at + j, c, width), rows + j * stride + c, stride, c + 16 <= dim ? 16 : dim - c);
   };
   by_fours(at, count, fixed_panel_order == 1, four, [&](int32_t j) { put_value(panels, at + j, rows + j * stride, dim); });
 }

@@ -53,6 +53,11 @@ constexpr seen seen_by(const fixed_visibility& see, int32_t query) {
   return {head, from, to};
 }
 
+constexpr int32_t beyond_keys = 1 << 30; // also from any query on
+
+// Whether all queries see the same keys.
+constexpr bool alike(const fixed_visibility& see) { return see.from == -beyond_keys && see.to == beyond_keys && see.kept == beyond_keys; }
+
 struct fixed_plan {
   byte_rows q, k, v, out;
   bool wide;         // S16

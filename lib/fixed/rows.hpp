@@ -15,27 +15,30 @@ struct fixed_row {
   bool by_key;            // its scores become octaves one key at a time
 };
 
-static inline fixed_row make_row_of(const fixed_plan& p, int32_t q_head, int32_t query) {
+// What zero_k adds to each score of a query.
+static inline int32_t start_of(const fixed_plan& p, const unsigned char* q) {
+  if (!p.zero_k) return 0;
+  int32_t sum = 0;
+  for (int c = 0; c < p.dim; ++c) sum += reinterpret_cast<const int8_t*>(q)[c];
+  return p.zero_k * (p.dim * p.zero_q - sum);
+}
+
+static inline fixed_row make_row_of(const fixed_plan& p, int32_t q_head, int32_t query, const seen& s) {
   fixed_row r;
-  r.start = 0;
   r.query = query;
   r.q_head = q_head;
   r.q = p.q.row(r.q_head, r.query);
   r.out = const_cast<unsigned char*>(p.out.row(r.q_head, r.query)); // it came as the caller's to be written
   r.scale = &p.scale_of(r.q_head);
-  const seen s = seen_by(p.see, r.query);
   r.head = s.head, r.from = s.from, r.to = s.to;
   r.reference = fixed_lowest_reference;
-  if (!p.zero_k) return r;
-  int32_t sum = 0;
-  for (int c = 0; c < p.dim; ++c) sum += reinterpret_cast<const int8_t*>(r.q)[c];
-  r.start = p.zero_k * (p.dim * p.zero_q - sum);
+  r.start = start_of(p, r.q);
   return r;
 }
 
 static inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t row) {
   const int32_t query = p.group == 1 ? row : quotient(row, p.group); // small cores divide slowly
-  return make_row_of(p, kv_head * p.group + row - query * p.group, query);
+  return make_row_of(p, kv_head * p.group + row - query * p.group, query, seen_by(p.see, query));
 }
 
 // A sink is a key without a value that comes before all others; returns its weight.
