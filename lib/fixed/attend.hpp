@@ -98,10 +98,12 @@ void begin_tile(tile_state<Form>& t) {
 template <class Form>
 void score_and_weigh(tile_state<Form>& t, const typename Form::byte* keys, int64_t block, int b) {
   constexpr int lanes = 16 / Form::keys_dot::slices;
+  const int64_t at = block * fixed_block;
+  const bool all = t.all_see(at, at + fixed_block);
   uint64_t scored = 0;
   t.by_groups([&](auto shape, int r) {
     using Shape = decltype(shape);
-    const int n = t.seen_keys(r, Shape::rows, block * fixed_block);
+    const int n = all ? fixed_block : t.seen_keys(r, Shape::rows, at);
     if (n == 0) return;
     score_group<Form, Shape>(t, keys, r, (n + lanes - 1) / lanes);
     scored |= rows_from(r, Shape::rows);

@@ -56,6 +56,9 @@ struct tile_state {
     return meet(p.see.first_key, last.head) ? static_cast<int>(smaller(last.head - at, fixed_block)) : 0;
   }
 
+  // What rows see only moves forward.
+  bool all_see(int64_t from, int64_t to) const { return rows[job.rows - 1].from <= from && to <= rows[0].to; }
+
   uint32_t sum_of(int r) const { return Form::total(Form::load(sum + r * lanes)); }
   void set_sum(int r, uint32_t x) { Form::store(sum + r * lanes, Form::first(static_cast<int32_t>(x))); }
   uint8_t* rise_of(int r, int b) const { return rise + (r & ~1) * fixed_run_blocks + 2 * b + (r & 1); }

@@ -199,7 +199,7 @@ __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typena
 // Blocks b .. end-1 of the run that begins at block `first`; `values` are those of block b.
 template <class Form>
 static void add_values(tile_state<Form>& t, const typename Form::byte* values, int64_t first, int b, int end) {
-  const bool all = t.rows[t.job.rows - 1].from <= (first + b) * fixed_block && (first + end) * fixed_block <= t.rows[0].to;
+  const bool all = t.all_see((first + b) * fixed_block, (first + end) * fixed_block);
   t.by_groups([&](auto shape, int row) {
     using Shape = decltype(shape);
     constexpr int M = Shape::value_rows;

@@ -55,14 +55,16 @@ __attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block,
   }
 }
 
-// Rows that see the whole block and have no option that touches single keys. What rows see only moves forward.
+// Rows that see the whole block and have no option that touches single keys.
 template <class Form>
 uint64_t usual_rows(const tile_state<Form>& t, int64_t at) {
-  const auto whole = [&](int first, int last) { return t.rows[last].from <= at && at + fixed_block <= t.rows[first].to; };
   if (t.p.mask.data) return 0;
-  if (!t.by_key && whole(0, t.job.rows - 1)) return rows_from(0, t.job.rows);
+  if (!t.by_key && t.all_see(at, at + fixed_block)) return rows_from(0, t.job.rows);
   uint64_t usual = 0;
-  for (int r = 0; r < t.job.rows; ++r) usual |= uint64_t{!t.rows[r].by_key && whole(r, r)} << r;
+  for (int r = 0; r < t.job.rows; ++r) {
+    const fixed_row& x = t.rows[r];
+    usual |= uint64_t{!x.by_key && x.from <= at && at + fixed_block <= x.to} << r;
+  }
   return usual;
 }
 
