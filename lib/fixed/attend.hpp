@@ -59,7 +59,7 @@ void begin_queries(tile_state<Form>& t, bool all_alike) {
   seen keys = seen_by(p.see, t.job.row);
   const fixed_row x = begin_row(t, 0, 0, t.job.row, keys);
   const typename Form::reg sum = Form::load(t.sum);
-  const ptrdiff_t q_step = p.q.token, out_step = p.out_token;
+  const ptrdiff_t q_step = p.q.token, out_step = p.out.token;
   const bool shifted = p.zero_k != 0;
   const unsigned char* q = x.q;
   unsigned char* out = x.out;
