@@ -2,9 +2,7 @@
 #pragma once
 #include <immintrin.h>
 
-#include <cstring>
-
-#include "dot/quads.hpp"
+#include "dot/words.hpp"
 #include "fovea/fixed.h"
 
 namespace fovea {
@@ -57,47 +55,7 @@ struct avx2_registers {
   }
 };
 
-enum class two_deep : int16_t {}; // an element of panels [sixteen lanes][2]
-
-// A group of bytes four deep becomes two groups of 16 bits two deep. The bytes stand in the second half of the room: front to back, the
-// writer never passes the reader.
-static inline void widen_and_split(int8_t* room, ptrdiff_t count) {
-  const __m256i order = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
-  const auto split = [&](const int8_t* at) FOVEA_LAMBDA_INLINE { // of eight lanes
-    return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(avx2_registers::load(at), order), 0xd8);
-  };
-  for (const int8_t *from = room + count, *const end = from + count; from != end; from += 64, room += 128) {
-    const __m256i a = split(from), b = split(from + 32);
-    avx2_registers::store(room, _mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)));
-    avx2_registers::store(room + 32, _mm256_cvtepi8_epi16(_mm256_castsi256_si128(b)));
-    avx2_registers::store(room + 64, _mm256_cvtepi8_epi16(_mm256_extracti128_si256(a, 1)));
-    avx2_registers::store(room + 96, _mm256_cvtepi8_epi16(_mm256_extracti128_si256(b, 1)));
-  }
-}
-
-// Panels two deep: each lane has its sum.
-struct avx2_pairs : avx2_registers {
-  using element = int16_t;
-  using acc = reg;
-  using piece = reg;
-  using chunk = const int16_t*;
-  static constexpr int rows = 1, group = 2, deep = 2, slices = 1, regs = 2, piece_step = 16, planes = 1, block_step = 64, key_offset = 0;
-
-  static FOVEA_INLINE chunk take(const int16_t* a) { return a; }
-  static FOVEA_INLINE void load_column(const two_deep* b, piece (&y)[2]) { y[0] = load(b), y[1] = load(b + 16); }
-  template <int Step>
-  static FOVEA_INLINE void add(acc& sum, piece y, chunk x) {
-    int32_t pair;
-    std::memcpy(&pair, x, sizeof pair);
-    dot_words(sum, y, spread(pair));
-  }
-  template <class Start>
-  static FOVEA_INLINE void begin(acc (&sum)[2], Start start) {
-    sum[0] = sum[1] = spread(start(0));
-  }
-  static FOVEA_INLINE void fold(const acc (&sum)[2], int, reg (&out)[2]) { out[0] = sum[0], out[1] = sum[1]; }
-};
-
+using avx2_pairs = word_pairs<avx2_registers>;
 using avx2_quads = word_quads<avx2_registers>;
 
 } // namespace fovea

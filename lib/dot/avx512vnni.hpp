@@ -2,8 +2,8 @@
 #pragma once
 #include <immintrin.h>
 
-#include "dot/quads.hpp"
 #include "dot/vnni.hpp"
+#include "dot/words.hpp"
 #include "fixed/arithmetic.hpp"
 #include "fovea/fixed.h"
 

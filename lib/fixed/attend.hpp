@@ -96,7 +96,7 @@ void begin_tile(tile_state<Form>& t) {
 }
 
 template <class Form>
-void score_and_weigh(tile_state<Form>& t, const typename Form::byte* keys, int64_t block, int b) {
+void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, int64_t block, int b) {
   constexpr int lanes = 16 / Form::keys_dot::slices;
   const int64_t at = block * fixed_block;
   const bool all = t.all_see(at, at + fixed_block);
@@ -113,16 +113,17 @@ void score_and_weigh(tile_state<Form>& t, const typename Form::byte* keys, int64
 
 template <class Form>
 void visit_run(tile_state<Form>& t, int64_t first) {
-  using byte = typename Form::byte;
+  using key_byte = typename Form::key_byte;
+  using value_byte = typename Form::value_byte;
   fixed_panels& panels = *t.job.panels;
-  const auto values = [&](int b) { return reinterpret_cast<const byte*>(panels.values(first + b)); };
+  const auto values = [&](int b) { return reinterpret_cast<const value_byte*>(panels.values(first + b)); };
   for (int i = 0; i < up_to(t.job.rows, 2) * fixed_run_blocks; ++i) t.rise[i] = 0;
   for (uint64_t& rows : t.risen) rows = 0;
   bool live[fixed_run_blocks];
   for (int b = 0; b < fixed_run_blocks; ++b) {
     live[b] = t.seen_keys(0, t.job.rows, (first + b) * fixed_block) != 0;
     if (!live[b]) continue;
-    score_and_weigh(t, reinterpret_cast<const byte*>(panels.keys(first + b)), first + b, b);
+    score_and_weigh(t, reinterpret_cast<const key_byte*>(panels.keys(first + b)), first + b, b);
     if (panels.one_at_a_time()) add_values(t, values(b), first, b, b + 1), live[b] = false;
   }
   for (int b = 0, end; b < fixed_run_blocks; b = end) {
@@ -154,8 +155,14 @@ size_t tile_scratch(const fixed_plan& p, int32_t rows) {
   return stored < arranged ? arranged : stored;
 }
 template <class Stored, class Arranged>
-constexpr fixed_kernel fixed_kernel_of(int32_t isa, decltype(fixed_kernel::arrange) arrange) {
-  return {isa, fixed_unit_rows, tile_scratch<Stored, Arranged>, attend_by_form<Stored, Arranged>, arrange, sizeof(typename Arranged::byte)};
+constexpr fixed_kernel fixed_kernel_of(int32_t isa, decltype(fixed_arrangement::arrange) keys,
+                                       decltype(fixed_arrangement::arrange) values) {
+  return {isa,
+          fixed_unit_rows,
+          tile_scratch<Stored, Arranged>,
+          attend_by_form<Stored, Arranged>,
+          {keys, sizeof(typename Arranged::key_byte)},
+          {values, sizeof(typename Arranged::value_byte)}};
 }
 
 } // namespace fovea

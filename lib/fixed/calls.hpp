@@ -16,7 +16,8 @@ bool packs(const fixed_plan& p) {
 
 // All blocks of a kv head.
 size_t whole_bytes(const fixed_plan& p) {
-  return block_bytes(p) * fixed_blocks_of(p) * static_cast<size_t>(p.kernel->arrange ? p.kernel->arranged_bytes : 1);
+  const size_t dims = static_cast<size_t>(p.depth * p.kernel->keys.element + p.width * p.kernel->values.element);
+  return static_cast<size_t>(fixed_block) * dims * fixed_blocks_of(p);
 }
 
 int32_t best_rows(const fixed_plan& p) { return p.rows < 1 ? 1 : p.rows < p.kernel->rows ? p.rows : p.kernel->rows; }

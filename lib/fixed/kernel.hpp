@@ -21,15 +21,19 @@ struct fixed_offer {
   const int8_t* (*packed_values)(const fixed_panels& panels, int32_t block);
 };
 
+// When K and V of a kv head are packed once, a kernel may want them in an order or a width of its own: `count` bytes, which stand at the
+// end of count * element, become elements of so many bytes in all of it. Null: it takes them as they are.
+struct fixed_arrangement {
+  void (*arrange)(int8_t* room, ptrdiff_t count);
+  int32_t element;
+};
+
 struct fixed_kernel {
   int32_t isa;
   int32_t rows;                                         // of a tile
   size_t (*scratch)(const fixed_plan& p, int32_t rows); // bytes that a tile of so many rows needs, 64-byte aligned
   void (*attend)(const fixed_job&);
-  // When K and V of a kv head are packed once, a kernel may want them in an order or a width of its own: `count` bytes, which stand
-  // at the end of count * arranged_bytes, become elements of arranged_bytes in all of it. Null: it takes them as they are.
-  void (*arrange)(int8_t* room, ptrdiff_t count);
-  int32_t arranged_bytes;
+  fixed_arrangement keys, values; // who arranges keys arranges values
 };
 
 // K and V of one kv head as panels: the caller's own, or packed into scratch, all of them once or one block at a time.
@@ -42,7 +46,7 @@ class fixed_panels {
     keys_ = reinterpret_cast<const int8_t*>(p_.k.row(kv_head, 0)), values_ = reinterpret_cast<const int8_t*>(p_.v.row(kv_head, 0));
   }
   bool one_at_a_time() const { return !p_.panels && !whole_; }
-  bool arranged() const { return whole_ && p_.kernel->arrange; } // as the kernel wants them
+  bool arranged() const { return whole_ && p_.kernel->values.arrange; } // as the kernel wants them
   // Of 64 keys, counted from absolute key 0; values with one_at_a_time: valid until the next block.
   const int8_t* keys(int32_t block) { return p_.panels ? keys_ + offset(block, p_.depth) : p_.offer->packed_keys(*this, block); }
   const int8_t* values(int32_t block) const {
@@ -57,7 +61,7 @@ class fixed_panels {
   int8_t* key_room(int32_t block) const;
   int8_t* value_room(int32_t block) const;
   int32_t first_block() const { return block_of(p_.see.first_key); }
-  int element() const { return arranged() ? p_.kernel->arranged_bytes : 1; } // bytes of an element in scratch
+  int element(const fixed_arrangement& x) const { return whole_ ? x.element : 1; } // bytes in scratch
   void pack(int32_t block);
 
   const fixed_plan& p_;

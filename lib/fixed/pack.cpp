@@ -124,12 +124,12 @@ void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t
 // All blocks of K, then all blocks of V.
 int8_t* fixed_panels::key_room(int32_t block) const {
   const ptrdiff_t place = whole_ ? block - first_block() : 0;
-  return room_ + place * fixed_block * p_.depth * element();
+  return room_ + place * fixed_block * p_.depth * element(p_.kernel->keys);
 }
 int8_t* fixed_panels::value_room(int32_t block) const {
   const ptrdiff_t place = whole_ ? block - first_block() : 0;
   const ptrdiff_t blocks = whole_ ? static_cast<ptrdiff_t>(fixed_blocks_of(p_)) : 1;
-  return room_ + (blocks * p_.depth + place * p_.width) * fixed_block * element();
+  return room_ + (blocks * p_.depth * element(p_.kernel->keys) + place * p_.width * element(p_.kernel->values)) * fixed_block;
 }
 
 void fixed_panels::pack(int32_t block) {
@@ -137,10 +137,12 @@ void fixed_panels::pack(int32_t block) {
   const int32_t from = first < p_.see.first_key ? p_.see.first_key : first, end = behind < p_.see.end ? behind : p_.see.end;
   const int32_t at = from - first, count = end - from, row = from - p_.see.first_key;
   const ptrdiff_t keys = fixed_block * static_cast<ptrdiff_t>(p_.depth), values = fixed_block * static_cast<ptrdiff_t>(p_.width);
-  int8_t *k = key_room(block) + keys * (element() - 1), *v = value_room(block) + values * (element() - 1);
+  int8_t *k = key_room(block) + keys * (element(p_.kernel->keys) - 1), *v = value_room(block) + values * (element(p_.kernel->values) - 1);
   pack_fixed_keys(k, at, reinterpret_cast<const int8_t*>(p_.k.row(kv_head_, row)), p_.k.token, count, p_.dim);
   pack_fixed_values(v, at, reinterpret_cast<const int8_t*>(p_.v.row(kv_head_, row)), p_.v.token, count, p_.v_dim);
-  if (arranged()) p_.kernel->arrange(key_room(block), keys), p_.kernel->arrange(value_room(block), values);
+  if (!arranged()) return;
+  if (p_.kernel->keys.arrange) p_.kernel->keys.arrange(key_room(block), keys);
+  p_.kernel->values.arrange(value_room(block), values);
 }
 
 const int8_t* fixed_panels::packed_keys(fixed_panels& x, int32_t block) {

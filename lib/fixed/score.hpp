@@ -73,7 +73,7 @@ static void take_queries(tile_state<Form>& t, int r) {
 }
 
 template <class Form>
-void score_panels_of(const tile_state<Form>& t, const typename Form::byte* keys, int r, int columns) {
+void score_panels_of(const tile_state<Form>& t, const typename Form::key_byte* keys, int r, int columns) {
   using dot = typename Form::keys_dot;
   const int depth = t.p.depth;
   const auto* const q = t.q + static_cast<ptrdiff_t>(r) * depth;
@@ -85,7 +85,7 @@ void score_panels_of(const tile_state<Form>& t, const typename Form::byte* keys,
 
 // Scores of the block's first columns, row by row; what stands behind them is left as it was.
 template <class Form, class Shape>
-__attribute__((noinline)) void score_group(const tile_state<Form>& t, const typename Form::byte* keys, int r, int columns) {
+__attribute__((noinline)) void score_group(const tile_state<Form>& t, const typename Form::key_byte* keys, int r, int columns) {
   using dot = typename Form::keys_dot;
   constexpr int M = chunks<Form, Shape::rows>, N = Shape::key_columns, R = dot::rows, step = R * dot::deep, lanes = 16 / dot::slices;
   if constexpr (takes_panels<dot> && Shape::rows == 4)

@@ -25,12 +25,11 @@ constexpr int rows_side_by_side = 1;
 template <class Dot>
 constexpr int rows_side_by_side<Dot, std::void_t<decltype(Dot::side)>> = Dot::side;
 
-// A form is what an ISA does with one kind of panels: registers, `byte` (an element of panels), dots, shapes and weights.
+// A form is what an ISA does with one kind of panels: registers, `key_byte` and `value_byte` (elements of panels), dots, shapes and weights.
 template <class Form>
 struct tile_state {
   using keys_dot = typename Form::keys_dot;
   using values_dot = typename Form::values_dot;
-  using byte = typename Form::byte;
   using q_element = typename keys_dot::element;
   using p_element = typename values_dot::element;
   static constexpr int lanes = Form::lanes;

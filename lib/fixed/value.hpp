@@ -73,7 +73,7 @@ FOVEA_INLINE void leave_sums(const tile_state<Form>& t, const tile_sums<typename
 
 // Rows r .. r + M - 1 and N columns of values from lane c on, over `blocks` blocks; `depth` keys of the last one are seen.
 template <class Form, int M, int N, int Ahead>
-__attribute__((noinline)) void add_columns(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks,
+__attribute__((noinline)) void add_columns(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b, int blocks,
                                            int depth, int c) {
   using dot = typename Form::values_dot;
   constexpr ptrdiff_t panel = 16 * fixed_block;
@@ -133,7 +133,8 @@ FOVEA_INLINE void shift_sums(const tile_state<Form>& t, int r, int b, tile_sums<
 
 // The same where sums go on from those in memory, and are shifted in registers before a block at which the reference of their row rises.
 template <class Form, int M, int N, int Ahead>
-FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks, int depth, int c) {
+FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b, int blocks, int depth,
+                                 int c) {
   using dot = typename Form::values_dot;
   constexpr ptrdiff_t panel = 16 * fixed_block;
   using state = tile_state<Form>;
@@ -156,14 +157,15 @@ template <class Dot>
 constexpr bool takes_blocks<Dot, std::void_t<decltype(Dot::takes_blocks)>> = true;
 
 template <class Form, int M, int N, int Ahead>
-FOVEA_INLINE void choose_columns(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks, int depth, int c) {
+FOVEA_INLINE void choose_columns(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b, int blocks, int depth,
+                                 int c) {
   if constexpr (resumes<typename Form::values_dot> && !(takes_blocks<typename Form::values_dot> && M == 2))
     if (!t.p.spill) return resume_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
   add_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
 }
 
 template <class Form, int M>
-void add_blocks(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks) {
+void add_blocks(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b, int blocks) {
   using dot = typename Form::values_dot;
   constexpr int lanes = 32 / M;
   const ptrdiff_t width = t.p.width, next = fixed_block * width;
@@ -179,7 +181,7 @@ void add_blocks(const tile_state<Form>& t, const typename Form::byte* values, in
 }
 
 template <class Form, class Shape>
-__attribute__((noinline)) void add_group(const tile_state<Form>& t, const typename Form::byte* values, int r, int b, int blocks,
+__attribute__((noinline)) void add_group(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b, int blocks,
                                          int depth) {
   constexpr int M = Shape::value_rows, N = Shape::value_columns, lanes = 16 / Form::values_dot::slices, wide = N * lanes;
   if constexpr (takes_blocks<typename Form::values_dot> && 32 / M <= wide)
@@ -198,7 +200,7 @@ __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typena
 
 // Blocks b .. end-1 of the run that begins at block `first`; `values` are those of block b.
 template <class Form>
-static void add_values(tile_state<Form>& t, const typename Form::byte* values, int64_t first, int b, int end) {
+static void add_values(tile_state<Form>& t, const typename Form::value_byte* values, int64_t first, int b, int end) {
   const bool all = t.all_see((first + b) * fixed_block, (first + end) * fixed_block);
   t.by_groups([&](auto shape, int row) {
     using Shape = decltype(shape);

@@ -139,5 +139,5 @@ void attend_wide(const fixed_job& job) {
 size_t wide_scratch(const fixed_plan& p, int32_t) { return sizeof(int64_t) * static_cast<size_t>(p.width + fixed_block); }
 
 } // namespace
-const fixed_kernel fixed_wide_kernel = {FOVEA_FIXED_SCALAR, 1, wide_scratch, attend_wide, nullptr, 1};
+const fixed_kernel fixed_wide_kernel = {FOVEA_FIXED_SCALAR, 1, wide_scratch, attend_wide, {nullptr, 1}, {nullptr, 1}};
 } // namespace fovea

@@ -1,5 +1,6 @@
 // Integer attention with AVX2: sixteen registers; 6 rows x 16 lanes two deep take twelve, and so do 6 rows x 8 lanes four deep in halves.
 #include "dot/avx2_weights.hpp"
+#include "dot/widen.hpp"
 #include "fixed/attend.hpp"
 #include "isa/fixed_table.hpp"
 
@@ -8,7 +9,8 @@ namespace {
 
 struct stored : avx2_registers {
   using weigher = avx2_weigher;
-  using byte = int8_t;
+  using key_byte = int8_t;
+  using value_byte = int8_t;
   using keys_dot = avx2_quads;
   using values_dot = avx2_quads;
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>, fixed_shape<1, 2, 1, 2>>;
@@ -16,7 +18,8 @@ struct stored : avx2_registers {
 
 struct arranged : avx2_registers {
   using weigher = avx2_weigher;
-  using byte = two_deep;
+  using key_byte = two_deep;
+  using value_byte = two_deep;
   using keys_dot = avx2_pairs;
   using values_dot = avx2_pairs;
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>, fixed_shape<1, 4, 1, 4>>;
@@ -24,5 +27,5 @@ struct arranged : avx2_registers {
 
 } // namespace
 // Prefill widens all panels once: a widening load has an instruction more than a plain one.
-const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX2, widen_and_split);
+const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX2, widen_and_split, widen_and_split);
 } // namespace fovea

@@ -1,19 +1,26 @@
 // Integer attention with AVX-VNNI: sixteen registers; 6 rows x 16 keys take twelve, and so do 6 rows x 8 values in halves.
 #include "dot/avxvnni.hpp"
+#include "dot/widen.hpp"
 #include "fixed/attend.hpp"
 #include "isa/fixed_table.hpp"
 
 namespace fovea {
 namespace {
 
-struct avxvnni : avxvnni_registers {
+struct stored : avxvnni_registers {
   using weigher = avx2_weigher;
-  using byte = int8_t;
+  using key_byte = int8_t;
+  using value_byte = int8_t;
   using keys_dot = avxvnni_keys;
   using values_dot = avxvnni_values;
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>, fixed_shape<1, 2, 1, 2>>;
 };
 
+struct arranged : stored {
+  using value_byte = two_deep;
+  using values_dot = word_pairs<avxvnni_registers>;
+};
+
 } // namespace
-const fixed_kernel fixed_avxvnni_kernel = fixed_kernel_of<avxvnni, avxvnni>(FOVEA_FIXED_AVXVNNI, nullptr);
+const fixed_kernel fixed_avxvnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVXVNNI, nullptr, widen_and_split);
 } // namespace fovea

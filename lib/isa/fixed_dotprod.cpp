@@ -8,7 +8,8 @@ namespace fovea {
 namespace {
 
 struct dotprod : neon_registers {
-  using byte = int8_t;
+  using key_byte = int8_t;
+  using value_byte = int8_t;
   using weigher = dotprod_weigher;
   using writer = neon_writer;
   using keys_dot = dotprod_keys;
@@ -17,5 +18,5 @@ struct dotprod : neon_registers {
 };
 
 } // namespace
-const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod, dotprod>(FOVEA_FIXED_DOTPROD, nullptr);
+const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod, dotprod>(FOVEA_FIXED_DOTPROD, nullptr, nullptr);
 } // namespace fovea

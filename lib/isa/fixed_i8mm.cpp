@@ -10,7 +10,8 @@ namespace {
 
 template <class Byte, int PieceStep>
 struct i8mm : neon_registers {
-  using byte = Byte;
+  using key_byte = Byte;
+  using value_byte = Byte;
   using weigher = i8mm_weigher;
   using writer = neon_writer;
   using keys_dot = i8mm_keys<PieceStep>;
@@ -30,5 +31,5 @@ size_t scratch(const fixed_plan& p, int32_t rows) {
 }
 
 } // namespace
-const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows, scratch, attend, pair_groups, 1};
+const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows, scratch, attend, {pair_groups, 1}, {pair_groups, 1}};
 } // namespace fovea

@@ -9,7 +9,8 @@ namespace fovea {
 namespace {
 
 struct neon : neon_registers {
-  using byte = int8_t;
+  using key_byte = int8_t;
+  using value_byte = int8_t;
   using weigher = neon_word_weigher;
   using writer = neon_writer;
 #if defined(__aarch64__)
@@ -24,5 +25,5 @@ struct neon : neon_registers {
 };
 
 } // namespace
-const fixed_kernel fixed_neon_kernel = fixed_kernel_of<neon, neon>(FOVEA_FIXED_NEON, nullptr);
+const fixed_kernel fixed_neon_kernel = fixed_kernel_of<neon, neon>(FOVEA_FIXED_NEON, nullptr, nullptr);
 } // namespace fovea
