@@ -48,6 +48,7 @@ struct avx512_registers {
     return add(_mm512_permutex2var_epi32(a, evens, b), _mm512_permutex2var_epi32(a, _mm512_add_epi32(evens, spread(1)), b));
   }
   static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) { sum = kept(_mm512_dpbusd_epi32(sum, u, s)); }
+  static FOVEA_INLINE __m128i dot_four(__m128i sum, __m128i u, __m128i s) { return _mm_dpbusd_epi32(sum, u, s); }
   static FOVEA_INLINE void dot_words(reg& sum, reg a, reg b) { sum = kept(_mm512_dpwssd_epi32(sum, a, b)); }
 
  private:

@@ -17,20 +17,21 @@ template <class Form>
 struct register_writer {
   template <class T>
   static void write(const int32_t* acc, const output_factor& f, int count, int32_t zero, T* out) {
+    if (f.left) return write_integers(acc, f, count, zero, out); // a very fine output
     using reg = typename Form::reg;
     const reg multiplier = Form::spread(f.multiplier), half = Form::spread((1 << (f.shift - 1)) - f.zero), offset = Form::spread(zero);
-    const auto shift = Form::by(f.shift), left = Form::by(f.left);
+    const auto shift = Form::by(f.shift);
     int c = 0;
     for (; c + 16 <= count; c += 16) {
       reg y[16 / Form::lanes];
 #pragma GCC unroll 4
       for (int i = 0; i < 16 / Form::lanes; ++i) {
-        const reg x = Form::shift_left(Form::load(acc + c + i * Form::lanes), left);
-        y[i] = Form::add(Form::shift_right(Form::add(Form::high_product(x, multiplier), half), shift), offset);
+        const reg x = Form::high_product(Form::load(acc + c + i * Form::lanes), multiplier);
+        y[i] = Form::add(Form::shift_right(Form::add(x, half), shift), offset);
       }
       Form::store_narrow(out + c, y);
     }
-    write_integers(acc + c, f, count - c, zero, out + c);
+    if (c < count) write_integers(acc + c, f, count - c, zero, out + c);
   }
 };
 

@@ -50,10 +50,27 @@ constexpr bool takes_panels = false;
 template <class Dot>
 constexpr bool takes_panels<Dot, std::void_t<decltype(Dot::takes_panels)>> = true;
 
+// A dot may take all rows at once.
+template <class Dot, class = void>
+constexpr int takes_rows_from = 1 << 30;
+template <class Dot>
+constexpr int takes_rows_from<Dot, std::void_t<decltype(Dot::rows_at_once)>> = Dot::rows_at_once;
+
+template <class Form, int M>
+static inline void take_rows(tile_state<Form>& t, int r) {
+  using dot = typename Form::keys_dot;
+  const int8_t* q[M];
+  int32_t sums[M];
+  for (int m = 0; m < M; ++m) q[m] = reinterpret_cast<const int8_t*>(t.rows[r + m].q);
+  dot::take_rows(q, t.p.dim, t.p.depth, t.q + static_cast<ptrdiff_t>(r) * t.p.depth, sums);
+  for (int m = 0; m < M; ++m) t.rows[r + m].start += dot::key_offset * sums[m];
+}
+
 // [depth / deep][rows][deep]: a chunk of every row, then the next chunk of every row.
 template <class Form, int M>
 static void take_queries(tile_state<Form>& t, int r) {
   using dot = typename Form::keys_dot;
+  if constexpr (M >= takes_rows_from<dot>) return take_rows<Form, M>(t, r);
   constexpr int lead = chunks<Form, M> * dot::rows * dot::deep;
   typename dot::element* const first = t.q + static_cast<ptrdiff_t>(r) * t.p.depth;
   if constexpr (takes_panels<dot> && M == 4)
