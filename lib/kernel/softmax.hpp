@@ -30,8 +30,8 @@ FOVEA_INLINE void walk_runs(const visit& z, int row, Whole whole, Edge edge) {
 }
 
 // The largest score of a row; on the way each score becomes what the step makes of it.
-template <class Isa, class Step, alike Runs = alike::nothing>
-float peak_of(const visit& z, int row) {
+template <class Isa, class Step, alike Runs>
+FOVEA_INLINE float find_peak(const visit& z, int row) {
   float* s = z.s + row * score_stride;
   const auto nothing = f32x16<Isa>::all(lowest);
   const row_bias bias = Step::biased ? bias_of(z, row) : row_bias{};
@@ -53,6 +53,10 @@ float peak_of(const visit& z, int row) {
     walk_runs<Runs>(z, row, whole, edge);
   }
   return largest(peak);
+}
+template <class Isa, class Step>
+float peak_of(const visit& z, int row) {
+  return find_peak<Isa, Step, alike::nothing>(z, row);
 }
 
 // Is power_magic - top exact? Not for a NaN either.
@@ -77,29 +81,40 @@ __attribute__((noinline)) void move_to_top(const visit& z, int row, float refere
         });
 }
 
-// top = max(top, nearest integer of the largest score), for a register of rows at a time; rescale = 2^(old top - top). Were scores moved?
+// top = max(top, nearest integer of the largest score), for a register of rows from .. to-1; rescale = 2^(old top - top). Were scores moved?
+template <class Isa>
+FOVEA_INLINE bool raise_register(const visit& z, int from, int to, const float (&peak)[Isa::lanes]) {
+  using rows = one_register<Isa>;
+  const auto old = rows::load(z.top + from), top = max(nearest(rows::load(peak)), old);
+  top.store(z.top + from);
+  if (!z.start) exp2_below(old - top).store(z.rescale + from);
+  if (all_exact<Isa>(top)) return false;
+  bool moved = false;
+  for (int r = from; r < to; ++r)
+    if (!exact(z.top[r])) move_to_top<Isa>(z, r, z.top[r]), moved = true;
+  return moved;
+}
+template <class Isa>
+FOVEA_INLINE int end_of_register(const visit& z, int from) {
+  return z.rows - from < Isa::lanes ? z.rows : from + Isa::lanes;
+}
+
 template <class Isa, class Peak>
 FOVEA_INLINE bool raise_tops(const visit& z, Peak peak_of_row) {
   bool moved = false;
-  constexpr int lanes = Isa::lanes;
-  using rows = one_register<Isa>;
-  for (int from = 0; from < z.rows; from += lanes) {
-    alignas(64) float peak[lanes] = {};
-    const int to = z.rows - from < lanes ? z.rows : from + lanes;
+  for (int from = 0; from < z.rows; from += Isa::lanes) {
+    alignas(64) float peak[Isa::lanes] = {};
+    const int to = end_of_register<Isa>(z, from);
     for (int r = from; r < to; ++r) peak[r - from] = peak_of_row(z, r);
-    const auto old = rows::load(z.top + from), top = max(nearest(rows::load(peak)), old);
-    top.store(z.top + from);
-    if (!z.start) exp2_below(old - top).store(z.rescale + from);
-    if (all_exact<Isa>(top)) continue;
-    for (int r = from; r < to; ++r)
-      if (!exact(z.top[r])) move_to_top<Isa>(z, r, z.top[r]), moved = true;
+    moved |= raise_register<Isa>(z, from, to, peak);
   }
   return moved;
 }
 
-// Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds.
-template <class Isa, bool Hides, alike Runs = alike::nothing>
-FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
+// Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds. beside(j) and
+// beside(j, a, b) are called with the same keys.
+template <class Isa, bool Hides, alike Runs, class Beside>
+FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top, Beside beside) {
   float* s = z.s + row * score_stride;
   const auto shift = Isa::spread(power_magic - top), floor = Isa::spread(top + deepest);
   const auto zero = f32x16<Isa>::all(0);
@@ -115,43 +130,102 @@ FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top) {
         const auto w = weight(f32x16<Isa>::load_together(s + j));
         w.store(s + j);
         sum = sum + w;
+        beside(j, 0, 16);
       },
       [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
         const auto score = f32x16<Isa>::load(s + j), w = weight(score);
         inside(a, b, w, score).store(s + j);
         sum = sum + inside(a, b, w, zero);
+        beside(j, a, b);
       });
   return sum;
 }
+struct nothing_beside {
+  FOVEA_INLINE void operator()(int, int, int) const {}
+};
 
 // With a mask: one copy of the code for all who need it.
 template <class Isa>
 __attribute__((noinline)) f32x16<Isa> weigh_masked_row(const visit& z, int row, float top) {
-  return weigh_row<Isa, true>(z, row, top);
+  return weigh_row<Isa, true, alike::nothing>(z, row, top, nothing_beside{});
 }
 
-// Weighing is all arithmetic: a good time to fetch what comes next, rows of the output and of the next tile's queries.
+// Weighing is all arithmetic: a good time to fetch what comes next, rows of the output and of the next tile's queries. And it waits for its
+// own chain of products: work beside it is free.
+struct rows_to_leave {
+  int from, to, next; // rows of the output that this block ends, and how many rows of queries the next tile has
+
+  explicit FOVEA_INLINE rows_to_leave(const visit& z)
+      : from(z.direct ? z.was_done : z.rows), to(z.done < z.rows ? z.done : z.rows), next(z.start ? z.next_rows : 0) {}
+  FOVEA_INLINE bool any() const { return next || from < to; }
+  FOVEA_INLINE void fetch(const visit& z, int r) const {
+    if (r >= from && r < to) prefetch_to_write(z.out[r], z.v_dim);
+    if (r < next) prefetch(z.next_q + r * z.q_stride, z.dim);
+  }
+};
+
+FOVEA_INLINE float weighed_from(const visit& z, int r, bool moved) { return moved && !exact(z.top[r]) ? 0 : z.top[r]; }
+
+template <class Isa>
+FOVEA_INLINE void add_to_sum(const visit& z, int r, f32x16<Isa> sum) {
+  if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
+  sum.store(z.sum + r * 16);
+}
+template <class Isa>
+FOVEA_INLINE void leave_totals(const visit& z, const rows_to_leave& rows) {
+  for (int r = rows.from; r < rows.to; ++r) z.inverse[r] = sum_tree(f32x16<Isa>::load(z.sum + r * 16));
+}
+
 template <class Isa, bool Hides, alike Runs>
 __attribute__((noinline)) void weigh(const visit& shared, bool moved) {
   std::conditional_t<(Isa::lanes > 1), const visit, const visit&> z = shared; // a copy that no store of a vector can change
-  const int first_to_leave = z.direct ? z.was_done : z.rows, past_to_leave = z.done < z.rows ? z.done : z.rows;
-  const int next_rows = z.start ? z.next_rows : 0;
-  const bool fetches = next_rows || first_to_leave < past_to_leave;
+  const rows_to_leave leaving(z);
+  const bool fetches = leaving.any();
   for (int r = 0; r < z.rows; ++r) {
-    if (fetches) {
-      if (r >= first_to_leave && r < past_to_leave) prefetch_to_write(z.out[r], z.v_dim);
-      if (r < next_rows) prefetch(z.next_q + r * z.q_stride, z.dim);
-    }
-    const float top = moved && !exact(z.top[r]) ? 0 : z.top[r];
-    f32x16<Isa> sum;
+    if (fetches) leaving.fetch(z, r);
+    const float top = weighed_from(z, r, moved);
     if constexpr (Hides)
-      sum = weigh_masked_row<Isa>(shared, r, top);
+      add_to_sum<Isa>(z, r, weigh_masked_row<Isa>(shared, r, top));
     else
-      sum = weigh_row<Isa, false, Runs>(z, r, top);
-    if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
-    sum.store(z.sum + r * 16);
+      add_to_sum<Isa>(z, r, weigh_row<Isa, false, Runs>(z, r, top, nothing_beside{}));
   }
-  for (int r = first_to_leave; r < past_to_leave; ++r) z.inverse[r] = sum_tree(f32x16<Isa>::load(z.sum + r * 16));
+  leave_totals<Isa>(z, leaving);
+}
+
+// Keys of a row that is worth it: in a short one there is not much to wait for.
+template <class Isa>
+constexpr int long_row = 1536 / Isa::lanes;
+
+// All rows see the same keys: while one register of rows is weighed, the largest scores of the next one are found.
+template <class Isa>
+__attribute__((noinline)) void raise_and_weigh(const visit& shared) {
+  const visit z = shared;
+  const rows_to_leave leaving(z);
+  const bool fetches = leaving.any();
+  const auto nothing = f32x16<Isa>::all(lowest);
+  alignas(64) float peak[Isa::lanes] = {};
+  for (int r = 0, end = end_of_register<Isa>(z, 0); r < end; ++r) peak[r] = find_peak<Isa, plain_step, alike::all>(z, r);
+  for (int from = 0; from < z.rows; from += Isa::lanes) {
+    const int to = end_of_register<Isa>(z, from);
+    const bool moved = raise_register<Isa>(z, from, to, peak);
+    for (int r = from; r < to; ++r) {
+      if (fetches) leaving.fetch(z, r);
+      const float top = weighed_from(z, r, moved);
+      if (r + Isa::lanes < z.rows) {
+        const float* s = z.s + (r + Isa::lanes) * score_stride;
+        auto highest = nothing;
+        const auto search = [&](int j, int, int b) FOVEA_LAMBDA_INLINE {
+          const auto score = f32x16<Isa>::load(s + j);
+          highest = max(b == 16 ? score : inside(0, b, score, nothing), highest);
+        };
+        add_to_sum<Isa>(z, r, weigh_row<Isa, false, alike::all>(z, r, top, search));
+        peak[r - from] = largest(highest);
+      } else {
+        add_to_sum<Isa>(z, r, weigh_row<Isa, false, alike::all>(z, r, top, nothing_beside{}));
+      }
+    }
+  }
+  leave_totals<Isa>(z, leaving);
 }
 
 // The weights of one row for its final reference, for those who ask to see them.
@@ -169,13 +243,16 @@ __attribute__((noinline)) bool raise_modified_tops(const visit& z, float (*peak)
 
 template <class Isa, alike Runs>
 void plain_softmax_step(const visit& z) {
-  const bool moved = raise_tops<Isa>(z, [](const visit& same, int row) { return peak_of<Isa, plain_step, Runs>(same, row); });
+  const bool moved =
+      raise_tops<Isa>(z, [](const visit& same, int row) FOVEA_LAMBDA_INLINE { return find_peak<Isa, plain_step, Runs>(same, row); });
   weigh<Isa, false, Runs>(z, moved);
 }
 
 template <class Isa, class Step>
 void softmax_step(const visit& z) {
   if constexpr (Step::plain) {
+    if constexpr (Isa::lanes >= 8)
+      if (z.runs == alike::all && z.alike_to - z.alike_from >= long_row<Isa>) return raise_and_weigh<Isa>(z);
     if (Isa::lanes > 1 && z.runs == alike::all) return plain_softmax_step<Isa, alike::all>(z);
     if (Isa::lanes > 1 && z.runs == alike::begin) return plain_softmax_step<Isa, alike::begin>(z);
     plain_softmax_step<Isa, alike::nothing>(z);
