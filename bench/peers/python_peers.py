@@ -24,7 +24,7 @@ except ImportError:
     sys.exit("python_peers: numpy is not installed: pip install numpy")
 
 sys.dont_write_bytecode = True
-from frameworks import Fovea, OnnxRuntime, PyTorch  # noqa: E402
+from frameworks import Fovea, OnnxRuntime, PyTorch, aligned  # noqa: E402
 
 # name, query heads, KV heads, dim, queries, keys, causal
 WORKS = [(f"prefill 8x64 {n}", 8, 8, 64, n, n, False) for n in (16, 64, 128, 512, 2048)]
@@ -153,7 +153,8 @@ def print_row(work, seconds, names, limit):
 def run_work(work, peers, names, rounds):
     _, q_heads, kv_heads, dim, queries, keys, causal = work
     random = np.random.default_rng(1)
-    tensors = [random.standard_normal(shape, np.float32) for shape in ((q_heads, queries, dim), (kv_heads, keys, dim), (kv_heads, keys, dim))]
+    shapes = ((q_heads, queries, dim), (kv_heads, keys, dim), (kv_heads, keys, dim))
+    tensors = [aligned(random.standard_normal(shape, np.float32)) for shape in shapes]
     pieces = [prepared(peers, piece, causal) for piece in pieces_of(work, tensors)]
     limit = Limit(peers[0].library, work, *tensors[1:])
     print_row(work, measure(pieces, limit, rounds), names, limit)
