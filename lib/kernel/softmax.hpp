@@ -228,10 +228,11 @@ __attribute__((noinline)) void raise_and_weigh(const visit& shared) {
   leave_totals<Isa>(z, leaving);
 }
 
-// The weights of one row for its final reference, for those who ask to see them.
+// The weights of one row for its final reference, for those who ask to see them. In a row of NaN it may be no number, and then moves
+// nothing: minus infinity is to stay the mark of a hidden key.
 template <class Isa>
 __attribute__((noinline)) void weights_of_row(const visit& z, int row, float top) {
-  const bool moves = !exact(top);
+  const bool moves = !exact(top) && top - top == 0;
   if (moves) move_to_top<Isa>(z, row, top);
   weigh_masked_row<Isa>(z, row, moves ? 0 : top);
 }
