@@ -77,10 +77,6 @@ inline float* slot(const plan& p, int32_t kv_head, int64_t row, int32_t span) {
   return p.partials + static_cast<ptrdiff_t>((kv_head * p.rows + row) * p.spans + span) * slot_floats(p.v_dim);
 }
 
-inline const float* q_row(const plan& p, int32_t kv_head, int64_t row) {
-  const ptrdiff_t query = static_cast<ptrdiff_t>(row / p.group), head = static_cast<ptrdiff_t>(row % p.group);
-  return p.q.data + (kv_head * static_cast<ptrdiff_t>(p.group) + head) * p.q.head + query * p.q.token;
-}
 inline float* out_row(const plan& p, int32_t kv_head, int64_t row) {
   const ptrdiff_t query = static_cast<ptrdiff_t>(row / p.group), head = static_cast<ptrdiff_t>(row % p.group);
   return p.out.data + (kv_head * static_cast<ptrdiff_t>(p.group) + head) * p.out.head + query * p.out.token;

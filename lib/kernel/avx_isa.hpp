@@ -5,7 +5,6 @@
 namespace fovea {
 
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
-  using packing = avx_isa;
   // Halves of rows l and l + 4 share a register from the load on, so nothing has to cross halves later.
   template <class Row>
   static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {
@@ -20,7 +19,6 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
 
 #if defined(__AVX512F__)
 struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
-  using packing = avx512_isa;
   // The same with quarters: rows l, l + 4, l + 8 and l + 12 share a register.
   template <class Row>
   static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {

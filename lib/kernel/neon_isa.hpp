@@ -8,7 +8,6 @@ namespace fovea {
 
 struct neon_isa {
   using reg = float32x4_t;
-  using packing = neon_isa; // what transposes
   static constexpr int lanes = 4, rows_a_pointer = 1;
   static constexpr bool smaller_stairs = false;
 #if defined(__aarch64__)

@@ -41,17 +41,16 @@ FOVEA_INLINE void pack_lanes(const float* const (&at)[Isa::lanes], int dim, floa
 // One panel: sixteen lanes, lane l is the row of key `first + l`. Lanes outside first_key .. end-1 repeat the nearest row given.
 template <class Isa>
 inline void pack_panel(const float* rows, ptrdiff_t stride, int64_t first, int64_t first_key, int64_t end, int dim, float* panel) {
-  using packing = typename Isa::packing;
   const bool all_given = first >= first_key && first + 16 <= end;
-  const float* at[packing::lanes];
+  const float* at[Isa::lanes];
   const float* row = rows + static_cast<ptrdiff_t>(larger(first, first_key) - first_key) * stride;
-  for (int l = 0; l < 16; l += packing::lanes) {
-    for (int i = 0; i < packing::lanes; ++i) {
+  for (int l = 0; l < 16; l += Isa::lanes) {
+    for (int i = 0; i < Isa::lanes; ++i) {
       at[i] = row;
       const int64_t next = first + l + i + 1;
       if (all_given || (next > first_key && next < end)) row += stride;
     }
-    pack_lanes<packing>(at, dim, panel + l, 16);
+    pack_lanes<Isa>(at, dim, panel + l, 16);
   }
 }
 

@@ -8,7 +8,6 @@ namespace fovea {
 
 struct scalar_isa {
   using reg = float;
-  using packing = scalar_isa; // what transposes
   static constexpr int lanes = 1;
   static constexpr bool by_lane = false, smaller_stairs = false;
   static constexpr int rows_a_pointer = 1;

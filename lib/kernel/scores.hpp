@@ -1,4 +1,4 @@
-// Scores of a block: q panels times k panels, for the tiles of keys that some row of a group sees.
+// Scores of a block: rows of q times panels of k, for the tiles of keys that some row of a group sees.
 #pragma once
 #include <type_traits>
 

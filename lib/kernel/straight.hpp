@@ -108,11 +108,9 @@ FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const fl
     for (int m = 0; m < Rows; ++m) Isa::store(s + m * score_stride + g * Isa::lanes, acc[g][m]);
 }
 
-// Whole steps of keys, as many as there are; returns the first key that is left. Named after the ISA of the kernel, as every function that
-// is not inlined: what transposes may be shared by two.
-template <class Kernel, int Rows>
+// Whole steps of keys, as many as there are; returns the first key that is left.
+template <class Isa, int Rows>
 __attribute__((noinline)) int score_steps(const visit& z, const key_rows& keys) {
-  using Isa = typename Kernel::packing;
   constexpr int step = straight_keys<Isa, Rows>;
   const float *k = keys.at, *q = z.q;
   int key = keys.from;
@@ -120,11 +118,11 @@ __attribute__((noinline)) int score_steps(const visit& z, const key_rows& keys) 
   return key;
 }
 
-template <class Kernel>
+template <class Isa>
 FOVEA_INLINE int score_straight(const visit& z, const key_rows& keys, int rows) {
-  if (rows == 1) return score_steps<Kernel, 1>(z, keys);
-  if (rows == 2) return score_steps<Kernel, 2>(z, keys);
-  return score_steps<Kernel, 4>(z, keys);
+  if (rows == 1) return score_steps<Isa, 1>(z, keys);
+  if (rows == 2) return score_steps<Isa, 2>(z, keys);
+  return score_steps<Isa, 4>(z, keys);
 }
 
 } // namespace fovea

@@ -9,7 +9,6 @@ namespace fovea {
 template <class Arch>
 struct xsimd_isa {
   using reg = xsimd::batch<float, Arch>;
-  using packing = xsimd_isa; // what transposes
   using ints = xsimd::batch<int32_t, Arch>;
   static constexpr int lanes = static_cast<int>(reg::size);
   static constexpr bool by_lane = false, smaller_stairs = false;
