@@ -53,7 +53,6 @@ inline row_place place_of(const tile_job& job, int r) {
 
 struct kernel {
   int32_t isa;
-  int32_t lanes;
   int8_t tile_rows[8]; // rows of the shapes, largest first, ending in 1
   int32_t rows;        // of a tile of queries; a multiple of the largest shape
   void (*attend)(const tile_job&);

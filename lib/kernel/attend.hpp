@@ -276,15 +276,8 @@ void pack_one_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) 
 
 template <class Isa, class... Shapes>
 constexpr kernel kernel_with(int32_t isa, shape_list<Shapes...>) {
-  return {isa,
-          Isa::lanes,
-          {Shapes::rows...},
-          Isa::rows,
-          attend_tile<Isa>,
-          merge_partials<Isa>,
-          pack_one_panel<Isa>,
-          softmax_rows<Isa>,
-          matvec_rows<Isa>};
+  return {
+      isa, {Shapes::rows...}, Isa::rows, attend_tile<Isa>, merge_partials<Isa>, pack_one_panel<Isa>, softmax_rows<Isa>, matvec_rows<Isa>};
 }
 template <class Isa>
 constexpr kernel kernel_of(int32_t isa) {

@@ -34,8 +34,8 @@ FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row,
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * 16); });
 }
 
-// Half of a tile's keys, for groups of rows that see no more of them: on the diagonal, and behind the last key. Worth it where more than eight
-// registers are summed up; so many products are on their way anyway.
+// Half of a tile's keys, for groups of rows that see no more of them: on the diagonal, and behind the last key. Worth it where more than
+// eight registers are summed up; so many products are on their way anyway.
 template <class Isa, class Shape>
 constexpr bool has_half = Shape::rows * Shape::vectors * Shape::lanes > 8 * Isa::lanes && (Shape::vectors > 1 || Isa::lanes == 8);
 template <class Shape>

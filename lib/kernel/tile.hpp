@@ -84,8 +84,8 @@ FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next
     for (int n = 0; n < Shape::vectors; ++n) acc.at[m][n] = fma_by(a(m, k), y[n], acc.at[m][n]);
 }
 
-// Where the ISA multiplies by any lane of a register, four numbers of a come with one load, and a vector of b with one instruction that also
-// moves on to the next step.
+// Where the ISA multiplies by any lane of a register, eight numbers of a come with one load, and a vector of b with one instruction that
+// also moves on to the next step.
 template <class Isa, class Shape>
 struct vectors_of_b {
   const float* at[Shape::vectors];
