@@ -20,9 +20,10 @@ int fitting_rows(const kernel& k, int limit) {
   while (*rows > limit) ++rows;
   return *rows;
 }
-// The smallest number of rows that the shapes fill and that holds n.
+// A number of rows that holds n in whole groups: few more than n, where two groups of the second shape are larger than one of the first.
 int holding_rows(const kernel& k, int n) {
-  if (n >= k.tile_rows[0]) return (n + k.tile_rows[0] - 1) / k.tile_rows[0] * k.tile_rows[0];
+  const int largest = k.tile_rows[0], second = k.tile_rows[1], step = n % largest && 2 * second > largest ? second : largest;
+  if (n >= largest) return (n + step - 1) / step * step;
   const int8_t* rows = k.tile_rows;
   while (*rows > 1 && rows[1] >= n) ++rows;
   return *rows;

@@ -200,3 +200,17 @@ TEST_CASE("softmax_shows_every_nan_and_hides_what_is_masked") {
         });
       }
 }
+
+TEST_CASE("softmax_of_infinities_times_a_scale_of_0_is_nan_with_and_without_softcap") {
+  for (int32_t n : {3, 16, 37, 600})
+    for (float softcap : {0.f, 1000.f})
+      isas::for_each([&](int32_t isa) {
+        INFO("columns ", n, ", softcap ", softcap);
+        table t(1, n, 1);
+        t.at(0, n / 2) = -infinite;
+        fovea_softmax_rows s = t.call();
+        s.isa = isa, s.flags = FOVEA_SCALE, s.scale = 0, s.softcap = softcap;
+        CHECK(fovea_softmax(&s) == FOVEA_OK);
+        for (int32_t c = 0; c < n; ++c) CHECK(std::isnan(t.result(0, c)));
+      });
+}

@@ -170,3 +170,16 @@ TEST_CASE("what_a_mask_hides_has_weight_0_in_a_row_of_nan_too") {
       CHECK(wrong == 0);
     });
 }
+
+TEST_CASE("told_weights_of_a_row_with_one_key_of_nan_are_nan_on_every_isa") {
+  for (int32_t keys : {2, 17, 320})
+    isas::for_each([&](int32_t isa) {
+      problem p(shape("a key of NaN").dims(9).lengths(2, keys).weights(0));
+      const fovea_attention a = p.call(isa);
+      put_bits(p.k.at(0, keys / 2, 0), nan_patterns[0]);
+      solve(p, a);
+      int numbers = 0;
+      for (size_t i = 0; i < p.modifiers.weights.size(); ++i) numbers += !std::isnan(p.modifiers.weights[i]);
+      CHECK(numbers == 0);
+    });
+}

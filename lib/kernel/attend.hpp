@@ -30,7 +30,7 @@ class tile_of_queries {
     } else {
       attend_spans();
     }
-    if (p_.modify.weights.data) tell_weights(alone ? w_.top : w_.total_top);
+    if (p_.modify.weights.data) tell_weights(alone ? w_.top : w_.total_top, alone ? w_.sum : w_.total_sum);
   }
 
  private:
@@ -205,7 +205,7 @@ class tile_of_queries {
   }
 
   // The second pass over rows whose weights or scores are asked for. Their scores are computed again: the first pass did not keep them.
-  __attribute__((noinline)) void tell_weights(const float* top) {
+  __attribute__((noinline)) void tell_weights(const float* top, const float* sum) {
     const fovea_weights& wanted = p_.modify.weights;
     for (int r = 0; r < job_.rows; ++r) {
       const row_place place = place_of(job_, r);
@@ -213,9 +213,10 @@ class tile_of_queries {
       if (head < 0 || head >= wanted.heads || query < 0 || query >= wanted.queries) continue;
       const ptrdiff_t keys = static_cast<ptrdiff_t>(p_.keys_end - p_.see.first_key);
       float* out = wanted.data + static_cast<ptrdiff_t>(head * wanted.queries + query) * keys;
+      const float total = sum_tree(f32x16<Isa>::load(sum + r * 16));
       for (ptrdiff_t j = 0; j < keys; ++j) out[j] = wanted.stage == 3 ? minus_infinity : 0;
       for (int64_t block = p_.see.first_key / block_keys * block_keys; block < p_.keys_end; block += block_keys)
-        if (scores_of_row(block, r)) tell_block(r, top[r], out);
+        if (scores_of_row(block, r)) tell_block(r, top[r], total, out);
     }
   }
 
@@ -241,7 +242,8 @@ class tile_of_queries {
     return any;
   }
 
-  void tell_block(int row, float top, float* out) {
+  // In a row whose sum is NaN all that is seen is NaN, whichever scores were.
+  void tell_block(int row, float top, float total, float* out) {
     const int stage = p_.modify.weights.stage;
     const float* s = z_.s + row * score_stride;
     const int step = stage == 1 ? 0 : stage == 2 && p_.modify.step == 1 ? 0 : p_.modify.step;
@@ -249,8 +251,10 @@ class tile_of_queries {
     if (step) modify_steps[step](z_, row);
     if (stage == 0) weights_of_row<Isa>(z_, row, top);
     const float by = stage == 0 ? w_.inverse[row] : ln_2;
+    const bool broken = stage == 0 && total != total;
+    out += static_cast<ptrdiff_t>(z_.block - p_.see.first_key);
     for (int run = z_.first_run; run < 2; ++run)
-      for (int j = z_.from[run][row]; j < z_.to[run][row]; ++j) out[static_cast<ptrdiff_t>(z_.block - p_.see.first_key) + j] = s[j] * by;
+      for (int j = z_.from[run][row]; j < z_.to[run][row]; ++j) out[j] = broken && s[j] != 0 ? __builtin_nanf("") : s[j] * by;
   }
 
   __attribute__((noinline)) void leave_partials() const {

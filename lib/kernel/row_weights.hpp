@@ -55,12 +55,14 @@ struct weighing {
   float peak, factor, hidden;
   float shift; // power_magic: a constant that compilers see takes two registers, one for each sign
 };
-// The largest product of score and factor is the peak's. Near: no weight is floored, and nothing is hidden.
+// The largest product of score and factor is the peak's. Near: no weight is floored, and nothing is hidden. What is hidden is a product of
+// -infinity, which a factor of 0 cannot give: it gives NaN.
 FOVEA_INLINE weighing weighing_of(const score_range& range, float factor, bool& near) {
   const bool down = factor < 0;
   const float peak = down ? range.low : range.high, deep = down ? range.high : range.low;
   near = (deep - peak) * factor >= deepest;
-  return {peak, factor, down ? -minus_infinity : minus_infinity, power_magic};
+  const float hidden = factor == 0 ? __builtin_nanf("") : down ? -minus_infinity : minus_infinity;
+  return {peak, factor, hidden, power_magic};
 }
 
 template <bool Careful, class Isa, int N>
