@@ -23,7 +23,7 @@ struct avx2_registers {
   // High words, in each half those of lanes 0 2 1 3.
   static FOVEA_INLINE reg mixed_high_product(reg a, reg b) {
     const __m256 even = _mm256_castsi256_ps(_mm256_mul_epi32(a, b)),
-                 odd = _mm256_castsi256_ps(_mm256_mul_epi32(_mm256_srli_epi64(a, 32), b));
+                 odd = _mm256_castsi256_ps(_mm256_mul_epi32(_mm256_shuffle_epi32(a, 0xf5), b));
     return _mm256_castps_si256(_mm256_shuffle_ps(even, odd, 0xdd));
   }
   static FOVEA_INLINE reg high_product(reg a, reg b) { return _mm256_shuffle_epi32(mixed_high_product(a, b), 0xd8); } // b: one number

@@ -29,17 +29,29 @@ constexpr avx2_constants avx2_numbers{}; // of this file alone: another ISA has 
 struct avx2_weigher : avx2_registers {
   FOVEA_INLINE avx2_weigher() : constants(&avx2_numbers) { asm("" : "+r"(constants)); }
 
-  // Below the reference, in halves. Octaves are the high half of (s << up) * multiplier; these come mixed.
-  template <bool Octaves>
-  struct distances {
-    const avx2_constants& c;
-    reg base, multiplier;
+  struct distance_scale { // octaves are the high half of (s << up) * multiplier
+    reg multiplier;
     __m128i up;
-    FOVEA_INLINE reg operator()(const int32_t* s) const {
-      const reg t = Octaves ? load(s) : mixed_high_product(shift_left(load(s), up), multiplier);
-      return _mm256_shuffle_epi8(_mm256_sub_epi32(base, t), load(Octaves ? c.in_order : c.mixed));
-    }
   };
+  static FOVEA_INLINE distance_scale scale_of(const fovea_fixed_scale& x) { return {spread(x.score_multiplier), by(32 - x.score_shift)}; }
+
+  // Scores, or octaves, become distances below the reference: halves of what is behind the point at `to`, whole octaves 64 further. Keys
+  // 0-3, 8-11 and 4-7, 12-15 of each sixteen stand together.
+  template <bool Octaves, int Count>
+  FOVEA_INLINE void measure(const reg (&s)[Count], const distance_scale& x, int32_t reference, int16_t* to) const {
+    const reg base = spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16));
+    reg u[Count];
+#pragma GCC unroll 8
+    for (int i = 0; i < Count; ++i) { // high products come mixed
+      const reg below = _mm256_sub_epi32(base, Octaves ? s[i] : mixed_high_product(shift_left(s[i], x.up), x.multiplier));
+      u[i] = _mm256_shuffle_epi8(below, load(Octaves ? constants->in_order : constants->mixed));
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < Count; i += 2, to += 16) {
+      store(to, _mm256_srli_epi16(_mm256_unpacklo_epi64(u[i], u[i + 1]), 1));
+      store(to + 64, _mm256_unpackhi_epi64(u[i], u[i + 1]));
+    }
+  }
 
   // -2^-f in Q15, negative because the shift that follows multiplies by -2^(15-k): -32768 is a number, 32768 is not.
   FOVEA_INLINE void negative_exp2(reg (&f)[2]) const {
@@ -60,23 +72,10 @@ struct avx2_weigher : avx2_registers {
   }
 
   // Answers by how many octaves the reference rises; whole octaves of distances and the sum so far are all that changes then.
-  template <bool Octaves>
-  FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p, int32_t* sum,
-                         const int16_t* factors) const {
-    const distances<Octaves> below{*constants, spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16)),
-                                   spread(scale.score_multiplier), by(32 - scale.score_shift)};
-    reg y[2][2], k[2][2], sums = load(sum);
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j) {
-      reg a[4]; // keys 0-3, 8-11 | 4-7, 12-15 of each half
+  FOVEA_INLINE int weigh(const int16_t* distances, int16_t* p, int32_t* sum, const int16_t* factors) const {
+    reg k[2][2], sums = load(sum);
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) a[i] = below(s + 32 * j + 8 * i);
-#pragma GCC unroll 2
-      for (int h = 0; h < 2; ++h) {
-        y[j][h] = _mm256_srli_epi16(_mm256_unpacklo_epi64(a[2 * h], a[2 * h + 1]), 1);
-        k[j][h] = _mm256_unpackhi_epi64(a[2 * h], a[2 * h + 1]);
-      }
-    }
+    for (int h = 0; h < 4; ++h) k[h / 2][h % 2] = load(distances + 64 + 16 * h);
     int rise = 0;
     const reg nearest = _mm256_min_epi16(_mm256_min_epi16(k[0][0], k[0][1]), _mm256_min_epi16(k[1][0], k[1][1]));
     if (__builtin_expect(_mm256_movemask_epi8(nearest) & 0xaaaaaaaa, 0)) {
@@ -88,12 +87,13 @@ struct avx2_weigher : avx2_registers {
     }
 #pragma GCC unroll 2
     for (int j = 0; j < 2; ++j) {
-      negative_exp2(y[j]);
-      shift(y[j], k[j]);
+      reg y[2] = {load(distances + 32 * j), load(distances + 32 * j + 16)};
+      negative_exp2(y);
+      shift(y, k[j]);
 #pragma GCC unroll 2
       for (int h = 0; h < 2; ++h) {
-        sums = add(sums, _mm256_madd_epi16(y[j][h], load(constants->one)));
-        reg in_order = _mm256_permute4x64_epi64(y[j][h], 0xd8);
+        sums = add(sums, _mm256_madd_epi16(y[h], load(constants->one)));
+        reg in_order = _mm256_permute4x64_epi64(y[h], 0xd8);
         if (factors) in_order = _mm256_mulhrs_epi16(in_order, load(factors + 32 * j + 16 * h));
         store(p + 32 * j + 16 * h, in_order);
       }

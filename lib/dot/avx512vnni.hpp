@@ -87,24 +87,30 @@ struct avx512_weigher : avx512_registers {
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) f[h] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[h], f[h]), c0);
   }
-  // By how many octaves the reference rises: whole octaves of distances and the sum so far are all that changes.
-  // Octaves are the high half of (s << up) * multiplier.
-  template <bool Octaves>
-  FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p, int32_t* sum,
-                         const int16_t* factors) const {
-    const reg base = spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16)), multiplier = spread(scale.score_multiplier);
-    const __m128i up = by(32 - scale.score_shift);
-    const auto below = [&](const int32_t* at) FOVEA_LAMBDA_INLINE {
-      return _mm512_sub_epi32(base, Octaves ? load(at) : high_product(shift_left(load(at), up), multiplier));
-    };
-    reg u[4], y[2], k[2], sums = load(sum); // stage by stage: what is ready stands close together
+
+  struct distance_scale { // octaves are the high half of (s << up) * multiplier
+    reg multiplier;
+    __m128i up;
+  };
+  static FOVEA_INLINE distance_scale scale_of(const fovea_fixed_scale& x) { return {spread(x.score_multiplier), by(32 - x.score_shift)}; }
+
+  // Scores, or octaves, become distances below the reference: halves of what is behind the point at `to`, whole octaves 64 further.
+  template <bool Octaves, int Count>
+  FOVEA_INLINE void measure(const reg (&s)[Count], const distance_scale& x, int32_t reference, int16_t* to) const {
+    const reg base = _mm512_slli_epi32(spread(reference), 16);
+    reg u[Count];
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) u[i] = below(s + 16 * i);
+    for (int i = 0; i < Count; ++i) u[i] = _mm512_sub_epi32(base, Octaves ? s[i] : high_product(shift_left(s[i], x.up), x.multiplier));
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) {
-      y[h] = _mm512_srli_epi16(_mm512_permutex2var_epi16(u[2 * h], low_halves, u[2 * h + 1]), 1);
-      k[h] = _mm512_permutex2var_epi16(u[2 * h], high_halves, u[2 * h + 1]);
+    for (int i = 0; i < Count; i += 2, to += 32) {
+      store(to, _mm512_srli_epi16(_mm512_permutex2var_epi16(u[i], low_halves, u[i + 1]), 1));
+      store(to + 64, _mm512_permutex2var_epi16(u[i], high_halves, u[i + 1]));
     }
+  }
+
+  // By how many octaves the reference rises: whole octaves of distances and the sum so far are all that changes.
+  FOVEA_INLINE int weigh(const int16_t* distances, int16_t* p, int32_t* sum, const int16_t* factors) const {
+    reg y[2] = {load(distances), load(distances + 32)}, k[2] = {load(distances + 64), load(distances + 96)}, sums = load(sum);
     exp2(y);
     const reg nearest = _mm512_min_epi16(k[0], k[1]);
     int rise = 0;

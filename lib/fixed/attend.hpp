@@ -101,15 +101,23 @@ void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, i
   constexpr int lanes = 16 / Form::keys_dot::slices;
   const int64_t at = block * fixed_block;
   const bool all = t.all_see(at, at + fixed_block);
-  uint64_t scored = 0;
+  [[maybe_unused]] const uint64_t together = measures<Form> && t.one_scale() ? usual_rows(t, at) : 0;
+  uint64_t scored = 0, measured = 0;
   t.by_groups([&](auto shape, int r) {
     using Shape = decltype(shape);
     const int n = all ? fixed_block : t.seen_keys(r, Shape::rows, at);
     if (n == 0) return;
-    score_group<Form, Shape>(t, keys, r, (n + lanes - 1) / lanes);
-    scored |= rows_from(r, Shape::rows);
+    const int columns = (n + lanes - 1) / lanes;
+    const uint64_t mine = rows_from(r, Shape::rows);
+    scored |= mine;
+    if constexpr (measures_group<Form, Shape>)
+      if (!(mine & ~together)) {
+        measured |= mine;
+        return score_group<Form, Shape, leave_distances<Form>>(t, keys, r, columns);
+      }
+    score_group<Form, Shape, leave_scores<Form>>(t, keys, r, columns);
   });
-  weigh_block(t, block, b, scored);
+  weigh_block(t, block, b, scored, measured);
 }
 
 template <class Form>

@@ -100,8 +100,58 @@ void score_panels_of(const tile_state<Form>& t, const typename Form::key_byte* k
   for (int n = 0; n < columns; ++n, s += 16) dot::score_panel(q, keys, depth, starts, s, score_step);
 }
 
-// Scores of the block's first columns, row by row; what stands behind them is left as it was.
+// A weigher may take distances below the reference instead of scores. They are measured where scores are made, still in registers, and
+// stand where these would: two passes of half the length keep more rows at work than one.
+template <class Form, class = void>
+constexpr bool measures = false;
+template <class Form>
+constexpr bool measures<Form, std::void_t<typename Form::weigher::distance_scale>> = true;
+
 template <class Form, class Shape>
+constexpr bool measures_group = measures<Form> && Shape::key_columns * 16 / Form::keys_dot::slices / Form::lanes % 2 == 0;
+
+static inline int16_t* distances_in(int32_t* s) { return reinterpret_cast<int16_t*>(s); }
+
+// What becomes of the scores of a row and some keys from `key` on.
+template <class Form>
+struct leave_scores {
+  explicit leave_scores(const fovea_fixed_scale&) {}
+  template <int Count>
+  FOVEA_INLINE void operator()(const typename Form::reg (&x)[Count], int32_t, int32_t* s, int key) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < Count; ++i) Form::store(s + key + i * Form::lanes, x[i]);
+  }
+};
+template <class Form>
+struct leave_distances {
+  const typename Form::weigher weigher;
+  const decltype(Form::weigher::scale_of(fovea_fixed_scale{})) scale;
+  explicit leave_distances(const fovea_fixed_scale& x) : scale(Form::weigher::scale_of(x)) {}
+  template <int Count>
+  FOVEA_INLINE void operator()(const typename Form::reg (&x)[Count], int32_t reference, int32_t* s, int key) const {
+    weigher.template measure<false>(x, scale, reference, distances_in(s) + key);
+  }
+};
+
+// Scores of one row and all columns of a tile.
+template <class Form, int N>
+struct row_scores {
+  static constexpr int each = 16 / Form::keys_dot::slices / Form::lanes;
+  typename Form::reg x[N * each];
+
+  FOVEA_INLINE row_scores(const column_sums<typename Form::keys_dot> (&columns)[N], int row) {
+#pragma GCC unroll 16
+    for (int i = 0; i < N; ++i) {
+      typename Form::reg y[each];
+      Form::keys_dot::fold(columns[i].at, row, y);
+#pragma GCC unroll 16
+      for (int j = 0; j < each; ++j) x[i * each + j] = y[j];
+    }
+  }
+};
+
+// Scores of the block's first columns, row by row, or distances of all keys; what stands behind them is left as it was.
+template <class Form, class Shape, class Leave>
 __attribute__((noinline)) void score_group(const tile_state<Form>& t, const typename Form::key_byte* keys, int r, int columns) {
   using dot = typename Form::keys_dot;
   constexpr int M = chunks<Form, Shape::rows>, N = Shape::key_columns, R = dot::rows, step = R * dot::deep, lanes = 16 / dot::slices;
@@ -111,10 +161,12 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(depth);
   const auto* const q = t.q + static_cast<ptrdiff_t>(r) * depth;
   int32_t* const s = t.scores(r);
+  const Leave leave(*t.rows[r].scale);
   constexpr bool few = Shape::rows <= 4; // starts of few rows stay in registers
   int32_t starts[Shape::rows];
 #pragma GCC unroll 16
   for (int m = 0; few && m < Shape::rows; ++m) starts[m] = t.rows[r + m].start;
+  const fixed_row* const rows = t.rows + r;
   for (int n = 0; n < columns; n += N) {
     tile_sums<dot, M, N> acc;
 #pragma GCC unroll 16
@@ -122,18 +174,14 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
 #pragma GCC unroll 16
       for (int i = 0; i < N; ++i)
         dot::begin(acc.row[m][i].at, [&](int row) {
-          return m * R + row >= Shape::rows ? 0 : few ? starts[m * R + row] : t.rows[r + m * R + row].start;
+          return m * R + row >= Shape::rows ? 0 : few ? starts[m * R + row] : rows[m * R + row].start;
         });
     multiply<dot, step, Shape::ahead>(q, M * step, keys + column_at<dot>(n, panel), panel, depth, acc);
 #pragma GCC unroll 16
-    for (int m = 0; m < Shape::rows; ++m)
-#pragma GCC unroll 16
-      for (int i = 0; i < N; ++i) {
-        typename Form::reg x[lanes / Form::lanes];
-        dot::fold(acc.row[m / R][i].at, m % R, x);
-#pragma GCC unroll 16
-        for (int j = 0; j < lanes / Form::lanes; ++j) Form::store(s + m * score_step + (n + i) * lanes + j * Form::lanes, x[j]);
-      }
+    for (int m = 0; m < Shape::rows; ++m) {
+      const row_scores<Form, N> of_row(acc.row[m / R], m % R);
+      leave(of_row.x, rows[m].reference, s + m * score_step, n * lanes);
+    }
   }
 }
 

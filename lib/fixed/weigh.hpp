@@ -1,7 +1,7 @@
 // Weights of a block of keys from the scores of a group of rows: what rows do not see is hidden, references rise where they must.
 #pragma once
 #include "fixed/octaves.hpp"
-#include "fixed/state.hpp"
+#include "fixed/score.hpp"
 
 namespace fovea {
 
@@ -20,9 +20,26 @@ const int16_t* value_weights_in(tile_state<Form>& t, int64_t block) {
 }
 
 template <class Form, bool Octaves>
-FOVEA_INLINE auto weigh(const typename Form::weigher& w, const tile_state<Form>& t, int b, int r, const int16_t* value_weights) {
+FOVEA_INLINE void measure(const typename Form::weigher& w, const tile_state<Form>& t, int r) {
+  constexpr int count = fixed_block / Form::lanes;
+  int32_t* const s = t.scores(r);
+  typename Form::reg x[count];
+#pragma GCC unroll 16
+  for (int i = 0; i < count; ++i) x[i] = Form::load(s + i * Form::lanes);
+  w.template measure<Octaves>(x, Form::weigher::scale_of(*t.rows[r].scale), t.rows[r].reference, distances_in(s));
+}
+
+// By how many octaves the reference of row r rises.
+template <class Form, bool Octaves>
+FOVEA_INLINE int weigh(const typename Form::weigher& w, const tile_state<Form>& t, int b, int r, const int16_t* value_weights) {
   const fixed_row& x = t.rows[r];
-  return w.template weigh<Octaves>(t.scores(r), *x.scale, x.reference, t.weights_of(r, b), t.sum + r * Form::lanes, value_weights);
+  int32_t *const s = t.scores(r), *const sum = t.sum + r * Form::lanes;
+  if constexpr (measures<Form>) {
+    measure<Form, Octaves>(w, t, r);
+    return w.weigh(distances_in(s), t.weights_of(r, b), sum, value_weights);
+  } else {
+    return w.template weigh<Octaves>(s, *x.scale, x.reference, t.weights_of(r, b), sum, value_weights);
+  }
 }
 
 // The reference of row r has risen before its weights of block b were summed.
@@ -68,13 +85,19 @@ uint64_t usual_rows(const tile_state<Form>& t, int64_t at) {
   return usual;
 }
 
-// In a loop without calls, constants stay in registers.
+template <class Form>
+void measure_rows(const tile_state<Form>& t, uint64_t which) {
+  const typename Form::weigher w;
+  for (; which; which &= which - 1) measure<Form, false>(w, t, __builtin_ctzll(which));
+}
+
+// In a loop without calls, constants stay in registers. Weighers of distances find them measured.
 template <class Form, bool Weighted>
 __attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t which, const int16_t* value_weights) {
   const int16_t* const factors = Weighted ? value_weights : nullptr;
   const typename Form::weigher w;
   fixed_row* x = t.rows; // what a store might change is read once
-  const int32_t* s = t.s;
+  int32_t* s = t.s;
   int32_t* sum = t.sum;
   auto* to = t.weights_of(0, b);
   using state = tile_state<Form>;
@@ -82,16 +105,21 @@ __attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t w
   for (int r = 0; which;
        ++r, ++x, which >>= 1, s += score_step, sum += Form::lanes, to += (r & last_beside) ? state::p_chunk : next_group) {
     if (!(which & 1)) continue;
-    const int by = w.template weigh<false>(s, *x->scale, x->reference, to, sum, factors);
+    int by;
+    if constexpr (measures<Form>)
+      by = w.weigh(distances_in(s), to, sum, factors);
+    else
+      by = w.template weigh<false>(s, *x->scale, x->reference, to, sum, factors);
     if (by) raise_reference(t, *x, b, r, by);
   }
 }
 
-// Bit r of `scored`: row r has scores.
+// Bit r of `scored`: row r has scores; of `measured`: it has distances instead.
 template <class Form>
-void weigh_block(tile_state<Form>& t, int64_t block, int b, uint64_t scored) {
+void weigh_block(tile_state<Form>& t, int64_t block, int b, uint64_t scored, [[maybe_unused]] uint64_t measured) {
   const int16_t* const value_weights = value_weights_in(t, block);
   const uint64_t usual = usual_rows(t, block * fixed_block);
+  if constexpr (measures<Form>) measure_rows(t, usual & ~measured);
   value_weights ? weigh_rows<Form, true>(t, b, usual, value_weights) : weigh_rows<Form, false>(t, b, usual, nullptr);
   if (scored & ~usual) weigh_unusual(t, block, b, scored & ~usual, value_weights);
 }
