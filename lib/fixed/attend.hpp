@@ -88,11 +88,15 @@ void begin_heads(tile_state<Form>& t, bool all_alike) {
 }
 
 template <class Form>
+FOVEA_INLINE void clear(int32_t* o, ptrdiff_t count) {
+  for (ptrdiff_t i = 0; i < count; i += Form::lanes) Form::store(o + i, Form::spread(0));
+}
+
+template <class Form>
 void begin_tile(tile_state<Form>& t) {
   t.p.group == 1 ? begin_queries(t, alike(t.p.see)) : begin_heads(t, alike(t.p.see));
-  int32_t* const o = t.o;
-  const ptrdiff_t count = static_cast<ptrdiff_t>(t.job.rows) * t.p.width;
-  for (ptrdiff_t i = 0; i < count; i += Form::lanes) Form::store(o + i, Form::spread(0));
+  if constexpr (begins_fresh<Form>) t.fresh = t.p.spill ? 0 : rows_from(0, t.job.rows);
+  if (!begins_fresh<Form> || !t.fresh) clear<Form>(t.o, static_cast<ptrdiff_t>(t.job.rows) * t.p.width);
   t.by_groups([&](auto shape, int r) { take_queries<Form, decltype(shape)::rows>(t, r); });
 }
 
@@ -150,6 +154,8 @@ void attend_tile(const fixed_job& job) {
   const fixed_row &first = t.rows[0], &last = t.rows[job.rows - 1];
   const int64_t run_keys = fixed_run_blocks * fixed_block, from = last.head > t.p.see.first_key ? t.p.see.first_key : first.from;
   for (int64_t at = from / run_keys * run_keys; at < last.to; at += run_keys) visit_run(t, at / fixed_block);
+  if constexpr (begins_fresh<Form>) // rows that got no values
+    for (; t.fresh; t.fresh &= t.fresh - 1) clear<Form>(t.output(__builtin_ctzll(t.fresh)), t.p.width);
   for (int r = 0; r < job.rows; ++r) finish_row_by<typename writer_of<Form>::type>(t.p, t.rows[r], t.output(r), t.sum_of(r));
 }
 

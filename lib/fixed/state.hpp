@@ -73,6 +73,7 @@ struct tile_state {
   const fixed_job job;
   const fixed_plan& p;
   uint64_t risen[fixed_run_blocks] = {}; // bit r: the reference of row r rises at this block of the run
+  uint64_t fresh;                        // bit r: the output of row r holds nothing yet
   bool by_key = false;                   // of any row
   fixed_row* rows;
   int32_t* sum;       // [rows][lanes]

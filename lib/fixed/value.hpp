@@ -131,6 +131,12 @@ FOVEA_INLINE void shift_sums(const tile_state<Form>& t, int r, int b, tile_sums<
       }
 }
 
+// Whether sums begin at nothing by themselves. Narrow registers would take more instructions to choose than to clear output first.
+template <class Form>
+constexpr bool begins_fresh = resumes<typename Form::values_dot> && Form::lanes >= 8;
+
+static constexpr int32_t nothing[64] = {}; // in a row whose output is fresh
+
 // The same where sums go on from those in memory, and are shifted in registers before a block at which the reference of their row rises.
 template <class Form, int M, int N, int Ahead>
 FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b, int blocks, int depth,
@@ -140,7 +146,9 @@ FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form:
   using state = tile_state<Form>;
   constexpr int row_step = state::side == 1 ? state::p_step : state::p_chunk, a_step = state::side * state::p_chunk;
   tile_sums<dot, M, N> acc;
-  resume_sums<Form, M, N>(t.output(r) + c, t.p.width, acc);
+  static_assert(!begins_fresh<Form> || N * 16 / dot::slices <= 64);
+  const bool fresh = begins_fresh<Form> && (t.fresh >> r & 1);
+  resume_sums<Form, M, N>(fresh ? nothing : t.output(r) + c, fresh ? 0 : t.p.width, acc);
   const auto* a = t.weights_of(r, b);
   values += column_at<dot>(c * dot::slices / 16, panel);
   for (int k = 0; k < blocks; ++k, a += state::side * dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width)) {
@@ -217,6 +225,7 @@ static void add_values(tile_state<Form>& t, const typename Form::value_byte* val
         for (int next; to < end && !t.p.spill && !(cuts && t.risen[to] & mine) && (next = seen(to)) != 0; ++to) depth = next;
         add_group<Form, Shape>(t, values + static_cast<ptrdiff_t>(from - b) * fixed_block * t.p.width, r, from, to - from,
                                up_to(depth, 16));
+        if constexpr (begins_fresh<Form>) t.fresh &= ~mine;
       }
     }
   });
