@@ -111,8 +111,8 @@ FOVEA_INLINE bool raise_tops(const visit& z, Peak peak_of_row) {
   return moved;
 }
 
-// Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds. beside(j) and
-// beside(j, a, b) are called with the same keys.
+// Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds. beside(j, a, b) is
+// called with the same keys.
 template <class Isa, bool Hides, alike Runs, class Beside>
 FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top, Beside beside) {
   float* s = z.s + row * score_stride;

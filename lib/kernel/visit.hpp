@@ -69,7 +69,7 @@ FOVEA_INLINE void with_shape(shape_list<Shape, Smaller...>, int rest, Phase phas
   phase(Shape{}, Shape::rows);
 }
 
-// Rows of a tile that go into the largest groups. What is left is one smaller group, or two, where a smallest one would leave registers
+// Rows of a tile that go into the largest groups. What is left is one smaller group, or two, where one would leave registers
 // empty: 16 rows are 8 + 8 rather than 12 + 4.
 template <class Shape, class Second, class... Smaller>
 constexpr int rows_in_largest(shape_list<Shape, Second, Smaller...>, int rows) {
