@@ -1,6 +1,7 @@
 // Weights with AVX2, 32 keys at a time in 16-bit lanes.
 #pragma once
 #include "dot/avx2.hpp"
+#include "dot/distances.hpp"
 #include "fixed/arithmetic.hpp"
 
 namespace fovea {
@@ -26,14 +27,8 @@ struct alignas(32) avx2_constants {
 
 constexpr avx2_constants avx2_numbers{}; // of this file alone: another ISA has numbers of its own
 
-struct avx2_weigher : avx2_registers {
+struct avx2_weigher : distances_below<avx2_registers> {
   FOVEA_INLINE avx2_weigher() : constants(&avx2_numbers) { asm("" : "+r"(constants)); }
-
-  struct distance_scale { // octaves are the high half of (s << up) * multiplier
-    reg multiplier;
-    __m128i up;
-  };
-  static FOVEA_INLINE distance_scale scale_of(const fovea_fixed_scale& x) { return {spread(x.score_multiplier), by(32 - x.score_shift)}; }
 
   // Scores, or octaves, become distances below the reference: halves of what is behind the point at `to`, whole octaves 64 further. Keys
   // 0-3, 8-11 and 4-7, 12-15 of each sixteen stand together.

@@ -2,6 +2,7 @@
 #pragma once
 #include <immintrin.h>
 
+#include "dot/distances.hpp"
 #include "dot/vnni.hpp"
 #include "dot/words.hpp"
 #include "fixed/arithmetic.hpp"
@@ -64,7 +65,7 @@ using avx512vnni_keys = vnni_keys<avx512_registers>;
 using avx512vnni_values = word_quads<avx512_registers>;
 
 // Constants are made once and pinned: gcc would make them again for each row.
-struct avx512_weigher : avx512_registers {
+struct avx512_weigher : distances_below<avx512_registers> {
   static FOVEA_INLINE reg pinned(reg x) {
     asm("" : "+v"(x));
     return x;
@@ -87,12 +88,6 @@ struct avx512_weigher : avx512_registers {
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) f[h] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[h], f[h]), c0);
   }
-
-  struct distance_scale { // octaves are the high half of (s << up) * multiplier
-    reg multiplier;
-    __m128i up;
-  };
-  static FOVEA_INLINE distance_scale scale_of(const fovea_fixed_scale& x) { return {spread(x.score_multiplier), by(32 - x.score_shift)}; }
 
   // Scores, or octaves, become distances below the reference: halves of what is behind the point at `to`, whole octaves 64 further.
   template <bool Octaves, int Count>

@@ -1,7 +1,7 @@
 // AVX2 with fma: sixteen registers, a tile of 6 x 16 takes twelve of them.
+#include "dot/avx_isa.hpp"
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
-#include "kernel/avx_isa.hpp"
 
 namespace fovea {
 namespace {

@@ -1,7 +1,7 @@
 // AVX-512: 32 registers, a tile of 12 x 32 takes 24 of them.
+#include "dot/avx_isa.hpp"
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
-#include "kernel/avx_isa.hpp"
 
 namespace fovea {
 namespace {

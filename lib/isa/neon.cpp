@@ -1,7 +1,7 @@
 // 32-bit Arm with NEON and fma: sixteen registers of four lanes.
+#include "dot/neon_isa.hpp"
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
-#include "kernel/neon_isa.hpp"
 
 namespace fovea {
 namespace {

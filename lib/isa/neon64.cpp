@@ -1,7 +1,7 @@
 // 64-bit Arm: 32 registers of four lanes, a tile of 4 x 16 takes sixteen, so that eight can wait for the next vector.
+#include "dot/neon_isa.hpp"
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
-#include "kernel/neon_isa.hpp"
 
 namespace fovea {
 namespace {
