@@ -105,7 +105,7 @@ void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, i
   constexpr int lanes = 16 / Form::keys_dot::slices;
   const int64_t at = block * fixed_block;
   const bool all = t.all_see(at, at + fixed_block);
-  [[maybe_unused]] const uint64_t together = measures<Form> && t.one_scale() ? usual_rows(t, at) : 0;
+  const uint64_t usual = usual_rows(t, at);
   uint64_t scored = 0, measured = 0;
   t.by_groups([&](auto shape, int r) {
     using Shape = decltype(shape);
@@ -115,13 +115,13 @@ void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, i
     const uint64_t mine = rows_from(r, Shape::rows);
     scored |= mine;
     if constexpr (measures_group<Form, Shape>)
-      if (!(mine & ~together)) {
+      if (!(mine & ~usual) && t.one_scale()) {
         measured |= mine;
         return score_group<Form, Shape, leave_distances<Form>>(t, keys, r, columns);
       }
     score_group<Form, Shape, leave_scores<Form>>(t, keys, r, columns);
   });
-  weigh_block(t, block, b, scored, measured);
+  weigh_block(t, block, b, usual, scored, measured);
 }
 
 template <class Form>

@@ -114,11 +114,10 @@ __attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t w
   }
 }
 
-// Bit r of `scored`: row r has scores; of `measured`: it has distances instead.
+// Bit r of `usual` and `scored`: row r is one of usual_rows, has scores; of `measured`: it has distances instead.
 template <class Form>
-void weigh_block(tile_state<Form>& t, int64_t block, int b, uint64_t scored, [[maybe_unused]] uint64_t measured) {
+void weigh_block(tile_state<Form>& t, int64_t block, int b, uint64_t usual, uint64_t scored, [[maybe_unused]] uint64_t measured) {
   const int16_t* const value_weights = value_weights_in(t, block);
-  const uint64_t usual = usual_rows(t, block * fixed_block);
   if constexpr (measures<Form>) measure_rows(t, usual & ~measured);
   value_weights ? weigh_rows<Form, true>(t, b, usual, value_weights) : weigh_rows<Form, false>(t, b, usual, nullptr);
   if (scored & ~usual) weigh_unusual(t, block, b, scored & ~usual, value_weights);
