@@ -135,7 +135,7 @@ class tile_of_queries {
     z_.next_q = w_.q_rows[0] + job_.rows * p_.q.token, z_.q_stride = p_.q.token;
     z_.next_rows = p_.group == 1 && left > 0 ? static_cast<int>(smaller(left, job_.rows)) : 0;
     z_.start = true, z_.direct = direct, z_.done = 0;
-    for (int r = 0; r < up16(job_.rows); ++r) w_.top[r] = lowest;
+    for (int r = 0; r < job_.rows; r += 16) f32x16<Isa>::all(lowest).store(w_.top + r);
   }
 
   void visit_block(int64_t block) {

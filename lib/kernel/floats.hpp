@@ -121,6 +121,36 @@ FOVEA_INLINE float smallest(const f32x16<Isa>& x) {
   return 0 - largest(f32x16<Isa>::all(0) - x);
 }
 
+// The sums of sixteen lanes of each of as many rows as a register has lanes: a lane for each row, whose lanes stand one after another.
+template <class Isa>
+FOVEA_INLINE one_register<Isa> sums_of_rows(const float* rows) {
+  return {{Isa::join_rows(rows, [](auto a, auto b) FOVEA_LAMBDA_INLINE { return Isa::add(a, b); })}};
+}
+
+// Collects the same for largest numbers. Where an ISA does not join rows, each is reduced for itself.
+template <class Isa>
+class largest_of_rows {
+ public:
+  FOVEA_INLINE void set(int row, const f32x16<Isa>& x) {
+    if constexpr (Isa::joins_rows)
+      x.store(at_ + row * 16);
+    else
+      at_[row] = largest(x);
+  }
+  FOVEA_INLINE one_register<Isa> of_first(int count) { // 0 for the other rows
+    if constexpr (Isa::joins_rows) {
+      for (int r = count; r < Isa::lanes; ++r) f32x16<Isa>::all(0).store(at_ + r * 16);
+      return {{Isa::join_rows(at_, [](auto a, auto b) FOVEA_LAMBDA_INLINE { return Isa::max(a, b); })}};
+    } else {
+      for (int r = count; r < Isa::lanes; ++r) at_[r] = 0;
+      return one_register<Isa>::load(at_);
+    }
+  }
+
+ private:
+  alignas(64) float at_[Isa::lanes * (Isa::joins_rows ? 16 : 1)];
+};
+
 // The first n elements of a row that may end before the sixteenth; nothing behind them is touched.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> load_first(const float* p, int n, floats<Isa, N>) {

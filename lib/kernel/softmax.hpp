@@ -29,9 +29,9 @@ FOVEA_INLINE void walk_runs(const visit& z, int row, Whole whole, Edge edge) {
   }
 }
 
-// The largest score of a row; on the way each score becomes what the step makes of it.
+// The largest scores of a row, by lanes; on the way each score becomes what the step makes of it.
 template <class Isa, class Step, alike Runs>
-FOVEA_INLINE float find_peak(const visit& z, int row) {
+FOVEA_INLINE f32x16<Isa> find_peaks(const visit& z, int row) {
   float* s = z.s + row * score_stride;
   const auto nothing = f32x16<Isa>::all(lowest);
   const row_bias bias = Step::biased ? bias_of(z, row) : row_bias{};
@@ -52,11 +52,11 @@ FOVEA_INLINE float find_peak(const visit& z, int row) {
   } else {
     walk_runs<Runs>(z, row, whole, edge);
   }
-  return largest(peak);
+  return peak;
 }
 template <class Isa, class Step>
 float peak_of(const visit& z, int row) {
-  return find_peak<Isa, Step, alike::nothing>(z, row);
+  return largest(find_peaks<Isa, Step, alike::nothing>(z, row));
 }
 
 // Is power_magic - top exact? Not for a NaN either.
@@ -83,9 +83,9 @@ __attribute__((noinline)) void move_to_top(const visit& z, int row, float refere
 
 // top = max(top, nearest integer of the largest score), for a register of rows from .. to-1; rescale = 2^(old top - top). Were scores moved?
 template <class Isa>
-FOVEA_INLINE bool raise_register(const visit& z, int from, int to, const float (&peak)[Isa::lanes]) {
+FOVEA_INLINE bool raise_register(const visit& z, int from, int to, const one_register<Isa>& peak) {
   using rows = one_register<Isa>;
-  const auto old = rows::load(z.top + from), top = max(nearest(rows::load(peak)), old);
+  const auto old = rows::load(z.top + from), top = max(nearest(peak), old);
   top.store(z.top + from);
   if (!z.start) exp2_below(old - top).store(z.rescale + from);
   if (all_exact<Isa>(top)) return false;
@@ -99,24 +99,39 @@ FOVEA_INLINE int end_of_register(const visit& z, int from) {
   return z.rows - from < Isa::lanes ? z.rows : from + Isa::lanes;
 }
 
-template <class Isa, class Peak>
-FOVEA_INLINE bool raise_tops(const visit& z, Peak peak_of_row) {
+template <class Isa, class Step, alike Runs>
+FOVEA_INLINE bool raise_tops(const visit& z) {
   bool moved = false;
   for (int from = 0; from < z.rows; from += Isa::lanes) {
-    alignas(64) float peak[Isa::lanes] = {};
     const int to = end_of_register<Isa>(z, from);
-    for (int r = from; r < to; ++r) peak[r - from] = peak_of_row(z, r);
-    moved |= raise_register<Isa>(z, from, to, peak);
+    largest_of_rows<Isa> peaks;
+    for (int r = from; r < to; ++r) peaks.set(r - from, find_peaks<Isa, Step, Runs>(z, r));
+    moved |= raise_register<Isa>(z, from, to, peaks.of_first(to - from));
   }
   return moved;
 }
 
+// Where the weights of a register of rows are counted from: the reference of each, or 0 where scores have been moved to it.
+template <class Isa>
+struct levels {
+  alignas(64) float shift[Isa::lanes];
+  alignas(64) float floor[Isa::lanes];
+
+  FOVEA_INLINE levels(const visit& z, int from, bool moved) {
+    using rows = one_register<Isa>;
+    auto top = rows::load(z.top + from);
+    if (moved) top.r[0] = Isa::inside(top.r[0], 1 - exact_limit, exact_limit, top.r[0], Isa::spread(0));
+    (rows::all(power_magic) - top).store(shift);
+    (top + rows::all(deepest)).store(floor);
+  }
+};
+
 // Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds. beside(j, a, b) is
 // called with the same keys.
 template <class Isa, bool Hides, alike Runs, class Beside>
-FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float top, Beside beside) {
+FOVEA_INLINE f32x16<Isa> weigh_row(const visit& z, int row, float from_shift, float from_floor, Beside& beside) {
   float* s = z.s + row * score_stride;
-  const auto shift = Isa::spread(power_magic - top), floor = Isa::spread(top + deepest);
+  const auto shift = Isa::spread(from_shift), floor = Isa::spread(from_floor);
   const auto zero = f32x16<Isa>::all(0);
   const auto weight = [&](const f32x16<Isa>& score) FOVEA_LAMBDA_INLINE {
     const auto w = exp2_from(score, shift, floor);
@@ -146,8 +161,9 @@ struct nothing_beside {
 
 // With a mask: one copy of the code for all who need it.
 template <class Isa>
-__attribute__((noinline)) f32x16<Isa> weigh_masked_row(const visit& z, int row, float top) {
-  return weigh_row<Isa, true, alike::nothing>(z, row, top, nothing_beside{});
+__attribute__((noinline)) f32x16<Isa> weigh_masked_row(const visit& z, int row, float shift, float floor) {
+  nothing_beside nothing;
+  return weigh_row<Isa, true, alike::nothing>(z, row, shift, floor, nothing);
 }
 
 // Weighing is all arithmetic: a good time to fetch what comes next, rows of the output and of the next tile's queries. And it waits for its
@@ -164,8 +180,6 @@ struct rows_to_leave {
   }
 };
 
-FOVEA_INLINE float weighed_from(const visit& z, int r, bool moved) { return moved && !exact(z.top[r]) ? 0 : z.top[r]; }
-
 template <class Isa>
 FOVEA_INLINE void add_to_sum(const visit& z, int r, f32x16<Isa> sum) {
   if (!z.start) sum = fma_by(z.rescale[r], f32x16<Isa>::load(z.sum + r * 16), sum);
@@ -173,7 +187,15 @@ FOVEA_INLINE void add_to_sum(const visit& z, int r, f32x16<Isa> sum) {
 }
 template <class Isa>
 FOVEA_INLINE void leave_totals(const visit& z, const rows_to_leave& rows) {
-  for (int r = rows.from; r < rows.to; ++r) z.inverse[r] = sum_tree(f32x16<Isa>::load(z.sum + r * 16));
+  for (int from = rows.from; from < rows.to; from += Isa::lanes) {
+    const int count = rows.to - from < Isa::lanes ? rows.to - from : Isa::lanes;
+    if constexpr (Isa::joins_rows)
+      if (count == Isa::lanes) {
+        sums_of_rows<Isa>(z.sum + from * 16).store(z.inverse + from);
+        continue;
+      }
+    for (int r = from; r < from + count; ++r) z.inverse[r] = sum_tree(f32x16<Isa>::load(z.sum + r * 16));
+  }
 }
 
 template <class Isa, bool Hides, alike Runs>
@@ -181,13 +203,18 @@ __attribute__((noinline)) void weigh(const visit& shared, bool moved) {
   std::conditional_t<(Isa::lanes > 1), const visit, const visit&> z = shared; // a copy that no store of a vector can change
   const rows_to_leave leaving(z);
   const bool fetches = leaving.any();
-  for (int r = 0; r < z.rows; ++r) {
-    if (fetches) leaving.fetch(z, r);
-    const float top = weighed_from(z, r, moved);
-    if constexpr (Hides)
-      add_to_sum<Isa>(z, r, weigh_masked_row<Isa>(shared, r, top));
-    else
-      add_to_sum<Isa>(z, r, weigh_row<Isa, false, Runs>(z, r, top, nothing_beside{}));
+  for (int from = 0; from < z.rows; from += Isa::lanes) {
+    const int count = end_of_register<Isa>(z, from) - from;
+    const levels<Isa> by(z, from, moved);
+    nothing_beside nothing;
+    for (int i = 0; i < count; ++i) {
+      const int r = from + i;
+      if (fetches) leaving.fetch(z, r);
+      if constexpr (Hides)
+        add_to_sum<Isa>(z, r, weigh_masked_row<Isa>(shared, r, by.shift[i], by.floor[i]));
+      else
+        add_to_sum<Isa>(z, r, weigh_row<Isa, false, Runs>(z, r, by.shift[i], by.floor[i], nothing));
+    }
   }
   leave_totals<Isa>(z, leaving);
 }
@@ -196,34 +223,55 @@ __attribute__((noinline)) void weigh(const visit& shared, bool moved) {
 template <class Isa>
 constexpr int long_row = 1536 / Isa::lanes;
 
-// All rows see the same keys: while one register of rows is weighed, the largest scores of the next one are found.
+// Searches two rows while another one is weighed; all see the same keys.
+template <class Isa>
+struct search_of_two {
+  const float *first, *second;
+  f32x16<Isa> highest[2];
+
+  FOVEA_INLINE search_of_two(const visit& z, int row)
+      : first(z.s + row * score_stride), second(row + 1 < z.rows ? first + score_stride : first), highest{nothing(), nothing()} {}
+  FOVEA_INLINE void operator()(int j, int, int b) {
+    const auto x = f32x16<Isa>::load(first + j), y = f32x16<Isa>::load(second + j);
+    highest[0] = max(b == 16 ? x : inside(0, b, x, nothing()), highest[0]);
+    highest[1] = max(b == 16 ? y : inside(0, b, y, nothing()), highest[1]);
+  }
+
+ private:
+  static FOVEA_INLINE f32x16<Isa> nothing() { return f32x16<Isa>::all(lowest); }
+};
+
+// All rows see the same keys: while the first half of a register of rows is weighed, the largest scores of the next one are found. So its
+// references are there before it is its turn, and nothing waits for them.
 template <class Isa>
 __attribute__((noinline)) void raise_and_weigh(const visit& shared) {
   const visit z = shared;
   const rows_to_leave leaving(z);
   const bool fetches = leaving.any();
-  const auto nothing = f32x16<Isa>::all(lowest);
-  alignas(64) float peak[Isa::lanes] = {};
-  for (int r = 0, end = end_of_register<Isa>(z, 0); r < end; ++r) peak[r] = find_peak<Isa, plain_step, alike::all>(z, r);
+  largest_of_rows<Isa> peaks;
+  int end = end_of_register<Isa>(z, 0);
+  for (int r = 0; r < end; ++r) peaks.set(r, find_peaks<Isa, plain_step, alike::all>(z, r));
+  bool moved = raise_register<Isa>(z, 0, end, peaks.of_first(end));
   for (int from = 0; from < z.rows; from += Isa::lanes) {
-    const int to = end_of_register<Isa>(z, from);
-    const bool moved = raise_register<Isa>(z, from, to, peak);
-    for (int r = from; r < to; ++r) {
+    const levels<Isa> by(z, from, moved);
+    const int next = end, searched = end_of_register<Isa>(z, next) - next;
+    const auto weigh = [&](int r, auto& beside) FOVEA_LAMBDA_INLINE {
       if (fetches) leaving.fetch(z, r);
-      const float top = weighed_from(z, r, moved);
-      if (r + Isa::lanes < z.rows) {
-        const float* s = z.s + (r + Isa::lanes) * score_stride;
-        auto highest = nothing;
-        const auto search = [&](int j, int, int b) FOVEA_LAMBDA_INLINE {
-          const auto score = f32x16<Isa>::load(s + j);
-          highest = max(b == 16 ? score : inside(0, b, score, nothing), highest);
-        };
-        add_to_sum<Isa>(z, r, weigh_row<Isa, false, alike::all>(z, r, top, search));
-        peak[r - from] = largest(highest);
-      } else {
-        add_to_sum<Isa>(z, r, weigh_row<Isa, false, alike::all>(z, r, top, nothing_beside{}));
-      }
+      add_to_sum<Isa>(z, r, weigh_row<Isa, false, alike::all>(z, r, by.shift[r - from], by.floor[r - from], beside));
+    };
+    int i = 0;
+    for (; 2 * i < searched; ++i) {
+      search_of_two<Isa> search(z, next + 2 * i);
+      weigh(from + i, search);
+      peaks.set(2 * i, search.highest[0]);
+      peaks.set(2 * i + 1, search.highest[1]);
     }
+    if (searched > 0) moved = raise_register<Isa>(z, next, next + searched, peaks.of_first(searched));
+    for (; from + i < end; ++i) {
+      nothing_beside search;
+      weigh(from + i, search);
+    }
+    end = next + searched;
   }
   leave_totals<Isa>(z, leaving);
 }
@@ -234,18 +282,25 @@ template <class Isa>
 __attribute__((noinline)) void weights_of_row(const visit& z, int row, float top) {
   const bool moves = !exact(top) && top - top == 0;
   if (moves) move_to_top<Isa>(z, row, top);
-  weigh_masked_row<Isa>(z, row, moves ? 0 : top);
+  const float from = moves ? 0 : top;
+  weigh_masked_row<Isa>(z, row, power_magic - from, from + deepest);
 }
 
 template <class Isa>
-__attribute__((noinline)) bool raise_modified_tops(const visit& z, float (*peak)(const visit&, int)) {
-  return raise_tops<Isa>(z, peak);
+__attribute__((noinline)) bool raise_modified_tops(const visit& z, float (*peak_of_row)(const visit&, int)) {
+  bool moved = false;
+  for (int from = 0; from < z.rows; from += Isa::lanes) {
+    alignas(64) float peak[Isa::lanes] = {};
+    const int to = end_of_register<Isa>(z, from);
+    for (int r = from; r < to; ++r) peak[r - from] = peak_of_row(z, r);
+    moved |= raise_register<Isa>(z, from, to, one_register<Isa>::load(peak));
+  }
+  return moved;
 }
 
 template <class Isa, alike Runs>
 void plain_softmax_step(const visit& z) {
-  const bool moved =
-      raise_tops<Isa>(z, [](const visit& same, int row) FOVEA_LAMBDA_INLINE { return find_peak<Isa, plain_step, Runs>(same, row); });
+  const bool moved = raise_tops<Isa, plain_step, Runs>(z);
   weigh<Isa, false, Runs>(z, moved);
 }
 

@@ -42,14 +42,22 @@ struct fours_in_lanes {
 template <class Isa, int Rows, class View>
 using fours = std::conditional_t<Isa::by_lane, fours_in_lanes<Isa, Rows, View>, fours_in_memory<Isa, Rows, View>>;
 
-// Four columns of all keys of a step.
-template <class Isa, int Rows, class View>
+template <class Isa, int Columns>
+FOVEA_INLINE typename Isa::reg column_of(const typename Isa::reg (&t)[Columns], int i) {
+  if constexpr (Columns > 4)
+    return Isa::column(t, i);
+  else
+    return t[i];
+}
+
+// A few columns of all keys of a step.
+template <class Isa, int Rows, int Columns, class View>
 FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q, typename Isa::reg (&acc)[straight_groups<Isa, Rows>][Rows]) {
   constexpr int groups = straight_groups<Isa, Rows>, together = Rows == 1 ? 1 : groups;
   const fours<Isa, Rows, View> x(q);
 #pragma GCC unroll 8
   for (int from = 0; from < groups; from += together) {
-    typename Isa::reg t[together][4];
+    typename Isa::reg t[together][Columns];
 #pragma GCC unroll 8
     for (int g = 0; g < together; ++g, k = forget_origin(k + Isa::lanes * stride)) {
       const float* fifth = forget_origin(k + 4 * stride);
@@ -57,12 +65,16 @@ FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q, t
       if constexpr (Isa::lanes > 8) at[2] = forget_origin(fifth + 4 * stride), at[3] = forget_origin(at[2] + 4 * stride);
       Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return at[l / 4] + l % 4 * stride; }, t[g]);
     }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i)
+#pragma GCC unroll 8
+    for (int i = 0; i < Columns; ++i) {
+      typename Isa::reg y[together];
+#pragma GCC unroll 8
+      for (int g = 0; g < together; ++g) y[g] = column_of<Isa>(t[g], i);
 #pragma GCC unroll 4
       for (int m = 0; m < Rows; ++m)
 #pragma GCC unroll 8
-        for (int g = 0; g < together; ++g) acc[from + g][m] = x.fma(m, i, t[g][i], acc[from + g][m]);
+        for (int g = 0; g < together; ++g) acc[from + g][m] = x.fma(m, i, y[g], acc[from + g][m]);
+    }
   }
 }
 
@@ -72,13 +84,14 @@ template <int Keys>
 class next_rows {
  public:
   next_rows(const float* at, ptrdiff_t stride, int dim) : at_(at), stride_(stride), dim_(dim) {}
-  FOVEA_INLINE void fetch_four_columns() {
+  template <int Columns>
+  FOVEA_INLINE void fetch_columns() {
     if (stride_ == dim_) { // rows side by side are one stream
 #pragma GCC unroll 8
-      for (int line = 0; line < Keys / 4; ++line) __builtin_prefetch(at_ + 16 * line);
-      at_ += 4 * Keys;
+      for (int line = 0; line < Keys * Columns / 16; ++line) __builtin_prefetch(at_ + 16 * line);
+      at_ += Columns * Keys;
     } else {
-      for (due_ += 4 * Keys; due_ >= dim_; due_ -= dim_, at_ += stride_) prefetch(at_, dim_);
+      for (due_ += Columns * Keys; due_ >= dim_; due_ -= dim_, at_ += stride_) prefetch(at_, dim_);
     }
   }
 
@@ -98,10 +111,13 @@ FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const fl
     for (int m = 0; m < Rows; ++m) acc[g][m] = Isa::spread(0);
   next_rows<keys> next(k + keys * stride, stride, dim);
   rows_view<Isa, Rows, ptrdiff_t> q(q_rows, dim);
-  for (int c = 0; c < dim; c += 4, q.move(4)) {
-    next.fetch_four_columns();
-    add_columns<Isa, Rows>(k + c, stride, q, acc);
+  constexpr int columns = Isa::columns_at_once;
+  int c = 0;
+  for (; c + columns <= dim; c += columns, q.move(columns)) {
+    next.template fetch_columns<columns>();
+    add_columns<Isa, Rows, columns>(k + c, stride, q, acc);
   }
+  if (columns > 4 && c < dim) add_columns<Isa, Rows, 4>(k + c, stride, q, acc);
 #pragma GCC unroll 8
   for (int g = 0; g < groups; ++g)
 #pragma GCC unroll 4
