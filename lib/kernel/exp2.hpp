@@ -77,7 +77,7 @@ FOVEA_INLINE floats<Isa, N> exp2_from(const floats<Isa, N>& score, typename Isa:
   if constexpr (Isa::by_lane && N == 16)
     return exp2_in_place<Isa>(score, shift, floor);
   else
-    return floats<Isa, N>::each([&](int i) { return exp2_reg<Isa>(score.r[i], shift, floor); });
+    return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return exp2_reg<Isa>(score.r[i], shift, floor); });
 }
 // 2^x for x <= 0, no deeper than 2^-100: an exact power of two when x is an integer.
 template <class Isa, int N>
