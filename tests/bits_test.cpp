@@ -195,6 +195,22 @@ TEST_CASE("a_later_first_row_changes_no_bit") {
   });
 }
 
+TEST_CASE("few_queries_take_rows_of_keys_and_give_the_bits_of_panels") {
+  for (int32_t dim : {4, 8, 12, 20, 36})
+    for (int32_t group : {1, 2, 3, 4})
+      for (int32_t keys : {15, 31, 33, 66, 100}) {
+        INFO("dim ", dim, ", group ", group, ", keys ", keys);
+        problem p(shape("few queries").heads(group, 1).dims(dim, 5).lengths(1, keys));
+        const std::vector<float> expected = numerics::attend(p.call());
+        isas::for_each([&](int32_t isa) {
+          const fovea_attention a = p.call(isa);
+          const std::vector<float> got = solve(p, a);
+          if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
+          check_panels(p, a, {fovea_scratch_best(&a)}, got);
+        });
+      }
+}
+
 TEST_CASE("strides_change_no_bit") {
   for (storage place : {storage::tokens_first, storage::padded_rows}) {
     const shape s = shape("prefill").heads(4, 2).dims(20, 12).lengths(18, 40).causal();
