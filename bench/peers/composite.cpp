@@ -15,13 +15,16 @@ double seconds_of(composite& c, int32_t heads) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+int rows_at_once(const work& w) { return std::max(w.queries, w.q_heads / w.kv_heads); }
+
 } // namespace
 
 composite::composite(std::unique_ptr<products> library, const tensors& of)
-    : library_(std::move(library)), of_(of), block_(of.what.queries) {
-  const size_t rows = static_cast<size_t>(std::max(of.what.queries, of.what.q_heads / of.what.kv_heads));
-  scores_.resize(rows * static_cast<size_t>(of.what.keys));
-  inverse_.resize(rows);
+    : library_(std::move(library)),
+      of_(of),
+      block_(of.what.queries),
+      scores_(static_cast<size_t>(rows_at_once(of.what)) * static_cast<size_t>(of.what.keys) * sizeof(float)),
+      inverse_(static_cast<size_t>(rows_at_once(of.what))) {
   choose_block();
 }
 
@@ -62,14 +65,14 @@ void composite::run_rows(const float* q, int rows, int32_t kv_head, int first_ke
   const ptrdiff_t cache = static_cast<ptrdiff_t>(kv_head) * w.keys * w.dim;
   const int keys = first_keys + (w.causal ? rows - 1 : 0);
   const float scale = 1 / std::sqrt(static_cast<float>(w.dim));
-  library_->scores(q, rows, of_.k + cache, keys, w.dim, scores_.data());
+  library_->scores(q, rows, of_.k + cache, keys, w.dim, scores_.floats());
   for (int r = 0; r < rows; ++r) {
-    float* s = scores_.data() + static_cast<ptrdiff_t>(r) * keys;
+    float* s = scores_.floats() + static_cast<ptrdiff_t>(r) * keys;
     const int seen = first_keys + (w.causal ? r : 0);
     inverse_[static_cast<size_t>(r)] = 1 / softmax_row(s, seen, scale);
     std::fill(s + seen, s + keys, 0.0f);
   }
-  library_->values(scores_.data(), rows, keys, of_.v + cache, w.dim, out);
+  library_->values(scores_.floats(), rows, keys, of_.v + cache, w.dim, out);
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < w.dim; ++c) out[r * w.dim + c] *= inverse_[static_cast<size_t>(r)];
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "../problem.hpp"
 #include "../works.hpp"
 
 namespace bench {
@@ -45,8 +46,9 @@ class composite {
 
   std::unique_ptr<products> library_;
   tensors of_;
-  int block_; // queries: the fastest of a few on this machine
-  std::vector<float> scores_, inverse_;
+  int block_;          // queries: the fastest of a few on this machine
+  page_buffer scores_; // where a library finds it fastest: on whole cache lines
+  std::vector<float> inverse_;
 };
 
 } // namespace bench
