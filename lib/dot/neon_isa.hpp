@@ -8,7 +8,7 @@ namespace fovea {
 
 struct neon_isa {
   using reg = float32x4_t;
-  static constexpr int lanes = 4, rows_a_pointer = 1, columns_at_once = 4;
+  static constexpr int lanes = 4, columns_at_once = 4, rows_a_pointer = 1;
   static constexpr bool smaller_stairs = false, joins_rows = false;
 #if defined(__aarch64__)
   static constexpr bool by_lane = true; // a product may take one factor from any lane of a register

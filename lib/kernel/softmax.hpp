@@ -99,16 +99,21 @@ FOVEA_INLINE int end_of_register(const visit& z, int from) {
   return z.rows - from < Isa::lanes ? z.rows : from + Isa::lanes;
 }
 
-template <class Isa, class Step, alike Runs>
-FOVEA_INLINE bool raise_tops(const visit& z) {
+// peaks(from, to): the largest scores of a register of rows.
+template <class Isa, class Peaks>
+FOVEA_INLINE bool raise_tops(const visit& z, Peaks peaks) {
   bool moved = false;
   for (int from = 0; from < z.rows; from += Isa::lanes) {
     const int to = end_of_register<Isa>(z, from);
-    largest_of_rows<Isa> peaks;
-    for (int r = from; r < to; ++r) peaks.set(r - from, find_peaks<Isa, Step, Runs>(z, r));
-    moved |= raise_register<Isa>(z, from, to, peaks.of_first(to - from));
+    moved |= raise_register<Isa>(z, from, to, peaks(from, to));
   }
   return moved;
+}
+template <class Isa, alike Runs>
+FOVEA_INLINE one_register<Isa> plain_peaks(const visit& z, int from, int to) {
+  largest_of_rows<Isa> peaks;
+  for (int r = from; r < to; ++r) peaks.set(r - from, find_peaks<Isa, plain_step, Runs>(z, r));
+  return peaks.of_first(to - from);
 }
 
 // Where the weights of a register of rows are counted from: the reference of each, or 0 where scores have been moved to it.
@@ -250,8 +255,7 @@ __attribute__((noinline)) void raise_and_weigh(const visit& shared) {
   const bool fetches = leaving.any();
   largest_of_rows<Isa> peaks;
   int end = end_of_register<Isa>(z, 0);
-  for (int r = 0; r < end; ++r) peaks.set(r, find_peaks<Isa, plain_step, alike::all>(z, r));
-  bool moved = raise_register<Isa>(z, 0, end, peaks.of_first(end));
+  bool moved = raise_register<Isa>(z, 0, end, plain_peaks<Isa, alike::all>(z, 0, end));
   for (int from = 0; from < z.rows; from += Isa::lanes) {
     const levels<Isa> by(z, from, moved);
     const int next = end, searched = end_of_register<Isa>(z, next) - next;
@@ -288,19 +292,16 @@ __attribute__((noinline)) void weights_of_row(const visit& z, int row, float top
 
 template <class Isa>
 __attribute__((noinline)) bool raise_modified_tops(const visit& z, float (*peak_of_row)(const visit&, int)) {
-  bool moved = false;
-  for (int from = 0; from < z.rows; from += Isa::lanes) {
+  return raise_tops<Isa>(z, [&](int from, int to) FOVEA_LAMBDA_INLINE {
     alignas(64) float peak[Isa::lanes] = {};
-    const int to = end_of_register<Isa>(z, from);
     for (int r = from; r < to; ++r) peak[r - from] = peak_of_row(z, r);
-    moved |= raise_register<Isa>(z, from, to, one_register<Isa>::load(peak));
-  }
-  return moved;
+    return one_register<Isa>::load(peak);
+  });
 }
 
 template <class Isa, alike Runs>
 void plain_softmax_step(const visit& z) {
-  const bool moved = raise_tops<Isa, plain_step, Runs>(z);
+  const bool moved = raise_tops<Isa>(z, [&](int from, int to) FOVEA_LAMBDA_INLINE { return plain_peaks<Isa, Runs>(z, from, to); });
   weigh<Isa, false, Runs>(z, moved);
 }
 
