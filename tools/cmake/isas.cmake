@@ -55,7 +55,7 @@ function(fovea_compile_for_isa source isa)
   if(FOVEA_ISAS STREQUAL "scalar")
     set(optimise $<$<CONFIG:Release,Debug>:-O2>)
   endif()
-  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${fovea_flags_${isa}} ${optimise})
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${fovea_flags_${isa}} ${optimise} ${FOVEA_EXACT}) # last: clang's -O2 undoes it
 endfunction()
 
 # Kernels of integer attention: a file lib/isa/fixed_<name>.cpp each. A microcontroller has one, and its compiler flags say which.
@@ -91,6 +91,20 @@ elseif(FOVEA_COMPILES_ARM_NEON AND "neon" IN_LIST FOVEA_ISAS)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND fovea_flags_fixed_avx512vnni -Wno-maybe-uninitialized -Wno-uninitialized) # gcc 12 warns of its own header
+endif()
+
+# What keeps the bits of floats on bare-metal ARM; lib/isa/scalar.cpp refuses to be compiled without it.
+set(FOVEA_EXACT "")
+if(NOT FOVEA_HOSTED)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Where the core has low-overhead loops (Cortex-M52, M55, M85), gcc 12 and 14 let the end of a loop overwrite flags that a condition
+    # behind the loop still reads: after steps of two, one more is always taken. Elsewhere this changes no instruction count.
+    list(APPEND FOVEA_EXACT -fno-branch-count-reg -DFOVEA_NO_COUNTED_LOOPS=1)
+  endif()
+  fovea_compiler_has(FOVEA_COMPILES_HELIUM_FLOATS "defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)")
+  if(FOVEA_COMPILES_HELIUM_FLOATS) # else its vectors of floats flush denormals and their comparisons lose NaN
+    list(APPEND FOVEA_EXACT -fno-tree-vectorize -fno-tree-slp-vectorize -DFOVEA_NO_FLOAT_VECTORS=1)
+  endif()
 endif()
 
 # What every source of the project is compiled with.
