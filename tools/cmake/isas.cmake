@@ -98,7 +98,7 @@ set(FOVEA_EXACT "")
 if(NOT FOVEA_HOSTED)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Where the core has low-overhead loops (Cortex-M52, M55, M85), gcc 12 and 14 let the end of a loop overwrite flags that a condition
-    # behind the loop still reads: after steps of two, one more is always taken. Elsewhere this changes no instruction count.
+    # behind the loop still reads: after steps of two, one more is always taken. Elsewhere this changes no cost that is counted.
     list(APPEND FOVEA_EXACT -fno-branch-count-reg -DFOVEA_NO_COUNTED_LOOPS=1)
   endif()
   fovea_compiler_has(FOVEA_COMPILES_HELIUM_FLOATS "defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)")

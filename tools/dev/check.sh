@@ -34,13 +34,14 @@ prove() {
   checks="-fsanitize=address,undefined -fno-sanitize-recover=all"
   by_clang=$(clang_settings)
   if [ -n "$by_clang" ]; then
-    prove_variant clang "built by clang" $by_clang
+    prove_variant clang host "built by clang" $by_clang
   else
     say "prove: nothing is built by clang, because there is none here: install it to have that too."
     by_gcc=--param=asan-instrumentation-with-call-threshold=0 # inline, the kernels would take it many minutes more
   fi
-  prove_variant sanitized "address and undefined-behaviour sanitizers" -DFOVEA_WERROR=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo $by_clang \
+  prove_variant sanitized host "address and undefined-behaviour sanitizers" -DFOVEA_WERROR=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo $by_clang \
     -DCMAKE_C_FLAGS="$checks" -DCMAKE_CXX_FLAGS="$checks ${by_gcc:-}"
+  prove_variant m55-gcc m55 "Cortex-M55, built by gcc" -DFOVEA_BOARD_COMPILER=gcc
 }
 
 # The settings of the newest clang that also links its sanitizers; with them it is five times as fast as gcc 12.
@@ -54,11 +55,11 @@ clang_settings() {
   done
 }
 
-# prove_variant NAME TITLE CMAKE ARGUMENT...: all tests, built with other flags or by another compiler.
+# prove_variant NAME TARGET TITLE CMAKE ARGUMENT...: all tests, built with other flags or by another compiler.
 prove_variant() {
-  name=$1
-  say "tests, $2"
-  shift 2
-  compile "$name" host test_programs "$@"
+  name=$1 target=$2
+  say "tests, $3"
+  shift 3
+  compile "$name" "$target" test_programs "$@"
   "build/$name/run-tests"
 }
