@@ -102,13 +102,8 @@ void check_chunks(problem& p, const fovea_attention& whole, int32_t chunk, std::
 }
 
 void check_panels(problem& p, const fovea_attention& rows, std::initializer_list<size_t> sizes, const std::vector<float>& expected) {
-  const size_t head = FOVEA_UP16(rows.keys) * static_cast<size_t>(rows.dim);
-  data::guarded<float> panels(head * static_cast<size_t>(p.k.heads));
-  for (int32_t g = 0; g < p.k.heads; ++g)
-    CHECK(fovea_pack_keys(panels.data() + head * static_cast<size_t>(g), 0, p.k.row(g, 0), 0, rows.keys, rows.dim) == FOVEA_OK);
-  fovea_attention a = rows;
-  a.k.data = panels.data(), a.k.layout = FOVEA_PANELS;
-  check_scratch(p, a, sizes, expected);
+  const packed_keys panels(p);
+  check_scratch(p, panels.read_by(rows), sizes, expected);
 }
 
 void check_all_ways(const shape& s, int32_t isa, digest& bits) {

@@ -61,6 +61,7 @@ class guarded {
     const unsigned char *begin = bytes_.data(), *first = begin + margin + offset_;
     return all_untouched(begin, first) && all_untouched(first + count_ * sizeof(T), begin + bytes_.size());
   }
+  bool operator==(const guarded& other) const { return bytes_ == other.bytes_; } // guards too
   bool nothing_written() const { return all_untouched(bytes_.data(), bytes_.data() + bytes_.size()); }
 
  private:

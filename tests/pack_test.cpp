@@ -76,15 +76,11 @@ TEST_CASE("panels_give_the_bits_of_rows") {
   for (const shape& s : table) {
     INFO(doctest::String(s.why));
     problem p(s);
-    const size_t head = FOVEA_UP16(p.k.tokens) * static_cast<size_t>(p.k.dim) + 3; // heads need not touch
-    data::guarded<float> panels(head * static_cast<size_t>(p.k.heads));
-    for (int32_t g = 0; g < p.k.heads; ++g)
-      CHECK(fovea_pack_keys(panels.data() + head * static_cast<size_t>(g), 0, p.k.row(g, 0), 0, p.k.tokens, p.k.dim) == FOVEA_OK);
+    const packed_keys panels(p, 3); // heads need not touch
     isas::for_each([&](int32_t isa) {
       const fovea_attention rows = p.call(isa);
       const std::vector<float> expected = solve(p, rows);
-      fovea_attention a = rows;
-      a.k.data = panels.data(), a.k.layout = FOVEA_PANELS, a.k.head_stride = static_cast<ptrdiff_t>(head);
+      const fovea_attention a = panels.read_by(rows);
       CHECK(data::same_bits(solve(p, a), expected));
       CHECK(data::same_bits(solve(p, a, fovea_scratch_least(&a)), expected));
     });

@@ -171,3 +171,26 @@ inline std::vector<float> solve(problem& p, const fovea_attention& a, size_t scr
 }
 
 inline std::vector<float> solve(problem& p, const fovea_attention& a) { return solve(p, a, fovea_scratch_best(&a)); }
+
+// K of a problem in panels, as a cache holds it; with a gap between heads, or close together as a stride of 0 says.
+class packed_keys {
+ public:
+  explicit packed_keys(const problem& p, size_t gap = 0)
+      : head_(FOVEA_UP16(p.k.tokens) * static_cast<size_t>(p.k.dim) + gap),
+        has_gap_(gap > 0),
+        panels_(head_ * static_cast<size_t>(p.k.heads)) {
+    for (int32_t g = 0; g < p.k.heads; ++g)
+      CHECK(fovea_pack_keys(panels_.data() + head_ * static_cast<size_t>(g), 0, p.k.row(g, 0), p.k.token_stride, p.k.tokens, p.k.dim) ==
+            FOVEA_OK);
+  }
+  fovea_attention read_by(fovea_attention a) const {
+    a.k.data = panels_.data(), a.k.layout = FOVEA_PANELS;
+    a.k.head_stride = has_gap_ ? static_cast<ptrdiff_t>(head_) : 0, a.k.token_stride = 0;
+    return a;
+  }
+
+ private:
+  size_t head_;
+  bool has_gap_;
+  data::guarded<float> panels_;
+};

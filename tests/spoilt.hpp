@@ -28,6 +28,22 @@ inline void fill_key(const problem& p, int32_t row, uint32_t bits) {
 
 inline bool sees(const fovea_attention& a, int32_t i, int32_t row) { return reference::sees(a, i, int64_t{a.first_key} + row); }
 
+// Does a row of this kv head see it?
+inline bool anybody_attends(const fovea_attention& a, int32_t kv_head, int32_t row) {
+  const int32_t group = a.q_heads / reference::kv_heads(a);
+  for (int32_t h = kv_head * group; h < (kv_head + 1) * group; ++h)
+    for (int32_t i = 0; i < a.queries; ++i)
+      if (reference::attends(a, h, i, row)) return true;
+  return false;
+}
+
+// Keys and values that are hidden from all rows.
+inline void fill_hidden(problem& p, const fovea_attention& a, uint32_t bits) {
+  for (int32_t row = 0; row < a.keys; ++row)
+    for (int32_t g = 0; g < p.k.heads; ++g)
+      if (!anybody_attends(a, g, row)) fill_row(p.k, g, row, bits), fill_row(p.v, g, row, bits);
+}
+
 inline bool same_row(const problem& p, int32_t h, int32_t i, const std::vector<float>& all) {
   const auto dim = static_cast<size_t>(p.out.dim), at = static_cast<size_t>(h * p.out.tokens + i) * dim;
   return std::memcmp(p.out.row(h, i), &all[at], dim * sizeof(float)) == 0;

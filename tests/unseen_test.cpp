@@ -42,21 +42,6 @@ std::vector<shape> hiding_shapes() {
   };
 }
 
-// Does a row of this kv head see it?
-bool anybody_attends(const fovea_attention& a, int32_t kv_head, int32_t row) {
-  const int32_t group = a.q_heads / reference::kv_heads(a);
-  for (int32_t h = kv_head * group; h < (kv_head + 1) * group; ++h)
-    for (int32_t i = 0; i < a.queries; ++i)
-      if (reference::attends(a, h, i, row)) return true;
-  return false;
-}
-
-// Everything that is hidden from all rows: keys, values, and the mask where numbers hide a key already.
-void fill_hidden(problem& p, const fovea_attention& a, uint32_t bits) {
-  for (int32_t row = 0; row < a.keys; ++row)
-    for (int32_t g = 0; g < p.k.heads; ++g)
-      if (!anybody_attends(a, g, row)) fill_row(p.k, g, row, bits), fill_row(p.v, g, row, bits);
-}
 // In place: a mask row of its own for every row of the call.
 void fill_hidden_bias(problem& p, const fovea_attention& a, uint32_t bits) {
   const bool own_rows = a.mask.is_bias != 0 && a.mask.head_stride != 0 && a.mask.query_stride != 0;
