@@ -16,18 +16,26 @@ inline float noise(uint32_t seed, uint32_t index) {
   return static_cast<float>(static_cast<int32_t>(x >> 8) - (1 << 23)) / static_cast<float>(1 << 23);
 }
 
-// Whole numbers from the same source, for shapes drawn by lot.
+// Whole numbers that one seed decides (SplitMix64), for calls drawn by lot.
 class lottery {
  public:
-  explicit lottery(uint32_t seed) : state_(seed * 2654435761u + 1) {}
-  int32_t between(int32_t low, int32_t high) {
-    state_ = state_ * 1664525u + 1013904223u;
-    return low + static_cast<int32_t>((state_ >> 8) % static_cast<uint32_t>(high - low + 1));
-  }
+  explicit lottery(uint64_t seed) : state_(seed) {}
+  int32_t between(int32_t low, int32_t high) { return low + static_cast<int32_t>(draw() % static_cast<uint64_t>(int64_t{high} - low + 1)); }
   bool one_in(int32_t n) { return between(1, n) == 1; }
+  template <class T, size_t Count>
+  const T& one_of(const T (&these)[Count]) {
+    return these[between(0, static_cast<int32_t>(Count) - 1)];
+  }
 
  private:
-  uint32_t state_;
+  uint64_t draw() {
+    uint64_t x = state_ += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+  }
+
+  uint64_t state_;
 };
 
 constexpr unsigned char untouched = 0xFF; // four of them are a float NaN: whoever reads it shows it
