@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 #include <vector>
 
 #include "isa_choice.hpp"
@@ -88,7 +89,9 @@ struct report_listener : doctest::IReporter {
   void test_case_start(const doctest::TestCaseData&) override {}
   void test_case_reenter(const doctest::TestCaseData&) override {}
   void test_case_end(const doctest::CurrentTestCaseStats& stats) override { count_test(stats.testCaseSuccess); }
-  void test_case_exception(const doctest::TestCaseException&) override {}
+  void test_case_exception(const doctest::TestCaseException& exception) override {
+    if (exception.is_crash) tell_contexts();
+  }
   void subcase_start(const doctest::SubcaseSignature&) override {}
   void subcase_end() override {}
   void log_assert(const doctest::AssertData&) override {}
@@ -97,6 +100,16 @@ struct report_listener : doctest::IReporter {
     if (!test.m_skip) return; // left out by a filter: not part of this run
     ++the_run().skipped;
     note_skip("long proofs run with --no-skip");
+  }
+
+ private:
+  // doctest tells them after a failed check, but not after a crash.
+  static void tell_contexts() {
+    for (int i = 0; i < get_num_active_contexts(); ++i) {
+      std::ostringstream words;
+      get_active_contexts()[i]->stringify(&words);
+      std::printf("crashed with: %s\n", words.str().c_str());
+    }
   }
 };
 
