@@ -106,4 +106,12 @@ inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) 
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
+// The same, but any NaN is as good as another: their bits differ between machines.
+inline bool same_numbers(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t n = 0; n < a.size(); ++n)
+    if (std::memcmp(&a[n], &b[n], sizeof(float)) != 0 && !(a[n] != a[n] && b[n] != b[n])) return false;
+  return true;
+}
+
 } // namespace data

@@ -45,6 +45,7 @@ inline float slope_of_exp2(float r) {
 inline float exp2(float score, float top) {
   const float shift = magic - top, floor = top - 100.0f;
   const float x = score < floor ? floor : score;
+  if (x != x) return x; // whatever stands in the low bits of a NaN is no exponent
   const float t = x + shift, r = x - (t - shift);
   return float_of(bits_of(fma(slope_of_exp2(r), r, 1.0f)) + (bits_of(t) << 23));
 }
@@ -219,6 +220,7 @@ class row {
     const float logit = a_.sinks == nullptr ? hidden : a_.sinks[head_] * log2_e;
     const float highest = nearest(logit) > all_.top ? nearest(logit) : all_.top, old = exp2(all_.top - highest, 0.0f);
     const float total = fma(tree[0], old, logit == hidden ? 0.0f : exp2(logit - highest, 0.0f));
+    if (total != total) return {total, total};
     if (!(total > 0)) return {0.0f, hidden};
     return {old * (1.0f / total), (highest + log2(total)) * ln_2 + 0.0f};
   }

@@ -28,7 +28,7 @@ check() {
 
 prove() {
   setup all
-  say "long accuracy runs"
+  say "long accuracy runs and random calls"
   build host
   build/host/run-tests --no-skip "--test-case=*prove*"
   checks="-fsanitize=address,undefined -fno-sanitize-recover=all"
@@ -41,6 +41,8 @@ prove() {
   fi
   prove_variant sanitized host "address and undefined-behaviour sanitizers" -DFOVEA_WERROR=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo $by_clang \
     -DCMAKE_C_FLAGS="$checks" -DCMAKE_CXX_FLAGS="$checks ${by_gcc:-}"
+  say "random calls, under the sanitizers" # aborting: then the test program still tells the seed
+  ASAN_OPTIONS=abort_on_error=1 FOVEA_FUZZ_CALLS=3000 build/sanitized/run-tests --no-skip "--test-case=prove_random_calls"
   prove_variant m55-gcc m55 "Cortex-M55, built by gcc" -DFOVEA_BOARD_COMPILER=gcc
 }
 
