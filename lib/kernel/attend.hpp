@@ -242,7 +242,7 @@ class tile_of_queries {
     return any;
   }
 
-  // In a row whose sum is NaN all that is seen is NaN, whichever scores were.
+  // In a row whose sum is NaN all that is seen is NaN, whichever scores were; what is hidden stays 0, even if the factor is NaN.
   void tell_block(int row, float top, float total, float* out) {
     const int stage = p_.modify.weights.stage;
     const float* s = z_.s + row * score_stride;
@@ -254,7 +254,7 @@ class tile_of_queries {
     const bool broken = stage == 0 && total != total;
     out += static_cast<ptrdiff_t>(z_.block - p_.see.first_key);
     for (int run = z_.first_run; run < 2; ++run)
-      for (int j = z_.from[run][row]; j < z_.to[run][row]; ++j) out[j] = broken && s[j] != 0 ? __builtin_nanf("") : s[j] * by;
+      for (int j = z_.from[run][row]; j < z_.to[run][row]; ++j) out[j] = !broken ? s[j] * by : s[j] != 0 ? __builtin_nanf("") : 0;
   }
 
   __attribute__((noinline)) void leave_partials() const {
