@@ -65,10 +65,14 @@ __attribute__((noinline)) f32x16<Isa> weigh_masked_row(const visit& z, int row, 
 // own chain of products: work beside it is free.
 struct rows_to_leave {
   int from, to, next; // rows of the output that this block ends, and how many rows of queries the next tile has
+  bool soon;          // with so few keys they are wanted before they could come
 
   explicit FOVEA_INLINE rows_to_leave(const visit& z)
-      : from(z.direct ? z.was_done : z.rows), to(z.done < z.rows ? z.done : z.rows), next(z.start ? z.next_rows : 0) {}
-  FOVEA_INLINE bool any() const { return next || from < to; }
+      : from(z.direct ? z.was_done : z.rows),
+        to(z.done < z.rows ? z.done : z.rows),
+        next(z.start ? z.next_rows : 0),
+        soon(z.alike_to - z.alike_from < 64) {}
+  FOVEA_INLINE bool any() const { return !soon && (next || from < to); }
   FOVEA_INLINE void fetch(const visit& z, int r) const {
     if (r >= from && r < to) prefetch_to_write(z.out[r], z.v_dim);
     if (r < next) prefetch(z.next_q + r * z.q_stride, z.dim);
