@@ -4,6 +4,37 @@
 
 namespace fovea {
 
+// Shuffles within fours of numbers, 128 bits, for registers of either width.
+FOVEA_INLINE __m256 low_pairs(__m256 a, __m256 b) { return _mm256_unpacklo_ps(a, b); }
+FOVEA_INLINE __m256 high_pairs(__m256 a, __m256 b) { return _mm256_unpackhi_ps(a, b); }
+template <int How>
+FOVEA_INLINE __m256 picked(__m256 a, __m256 b) {
+  return _mm256_shuffle_ps(a, b, How);
+}
+#if defined(__AVX512F__)
+FOVEA_INLINE __m512 low_pairs(__m512 a, __m512 b) { return _mm512_unpacklo_ps(a, b); }
+FOVEA_INLINE __m512 high_pairs(__m512 a, __m512 b) { return _mm512_unpackhi_ps(a, b); }
+template <int How>
+FOVEA_INLINE __m512 picked(__m512 a, __m512 b) {
+  return _mm512_shuffle_ps(a, b, How);
+}
+#endif
+
+// t[i] gets number i of all fours of a, b, c and d.
+template <class Raw, class Reg>
+FOVEA_INLINE void transpose_fours(Raw a, Raw b, Raw c, Raw d, Reg* t) {
+  const Raw ab = low_pairs(a, b), cd = low_pairs(c, d), high_ab = high_pairs(a, b), high_cd = high_pairs(c, d);
+  t[0] = picked<0x44>(ab, cd), t[1] = picked<0xee>(ab, cd);
+  t[2] = picked<0x44>(high_ab, high_cd), t[3] = picked<0xee>(high_ab, high_cd);
+}
+// The last steps of the fixed tree, + 2 and + 1: lane i of each four is what joins that four of x[i].
+template <class Raw, class Reg, class Op>
+FOVEA_INLINE Reg join_fours(const Reg (&x)[4], Op op) {
+  const auto pair = [&](Raw a, Raw b) FOVEA_LAMBDA_INLINE { return op(Reg(picked<0x44>(a, b)), Reg(picked<0xee>(a, b))); };
+  const Raw low = pair(x[0], x[1]), high = pair(x[2], x[3]);
+  return op(Reg(picked<0x88>(low, high)), Reg(picked<0xdd>(low, high)));
+}
+
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   static constexpr bool joins_rows = true;
   // Sixteen lanes of each of eight rows, joined by the fixed tree: i and i + 8, then + 4, + 2, + 1; a lane for each row.
@@ -15,20 +46,13 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
       const __m256 a = op(load(rows + 16 * i), load(rows + 16 * i + 8)), b = op(load(rows + 16 * i + 64), load(rows + 16 * i + 72));
       four[i] = op(reg(_mm256_permute2f128_ps(a, b, 0x20)), reg(_mm256_permute2f128_ps(a, b, 0x31)));
     }
-    const auto pair = [&](const reg& a, const reg& b)
-                          FOVEA_LAMBDA_INLINE { return op(reg(_mm256_shuffle_ps(a, b, 0x44)), reg(_mm256_shuffle_ps(a, b, 0xee))); };
-    const reg low = pair(four[0], four[1]), high = pair(four[2], four[3]);
-    return op(reg(_mm256_shuffle_ps(low, high, 0x88)), reg(_mm256_shuffle_ps(low, high, 0xdd)));
+    return join_fours<__m256>(four, op);
   }
   // Halves of rows l and l + 4 share a register from the load on, so nothing has to cross halves later.
   template <class Row>
   static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {
     const auto both = [&](int l) FOVEA_LAMBDA_INLINE { return _mm256_loadu2_m128(row(l + 4), row(l)); };
-    const __m256 a = both(0), b = both(1), c = both(2), d = both(3);
-    const __m256 ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d);
-    const __m256 high_ab = _mm256_unpackhi_ps(a, b), high_cd = _mm256_unpackhi_ps(c, d);
-    t[0] = _mm256_shuffle_ps(ab, cd, 0x44), t[1] = _mm256_shuffle_ps(ab, cd, 0xee);
-    t[2] = _mm256_shuffle_ps(high_ab, high_cd, 0x44), t[3] = _mm256_shuffle_ps(high_ab, high_cd, 0xee);
+    transpose_fours<__m256>(both(0), both(1), both(2), both(3), t);
   }
 };
 
@@ -47,10 +71,7 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
       const __m512 ab = halves(i), cd = halves(i + 8);
       four[i] = op(reg(_mm512_shuffle_f32x4(ab, cd, 0x88)), reg(_mm512_shuffle_f32x4(ab, cd, 0xdd)));
     }
-    const auto pair = [&](const reg& a, const reg& b)
-                          FOVEA_LAMBDA_INLINE { return op(reg(_mm512_shuffle_ps(a, b, 0x44)), reg(_mm512_shuffle_ps(a, b, 0xee))); };
-    const reg low = pair(four[0], four[1]), high = pair(four[2], four[3]);
-    return op(reg(_mm512_shuffle_ps(low, high, 0x88)), reg(_mm512_shuffle_ps(low, high, 0xdd)));
+    return join_fours<__m512>(four, op);
   }
   // The same with quarters: rows l, l + 4, l + 8 and l + 12 share a register.
   template <class Row>
@@ -59,11 +80,7 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
       const __m512 low = _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(row(l))), _mm_loadu_ps(row(l + 4)), 1);
       return _mm512_insertf32x4(_mm512_insertf32x4(low, _mm_loadu_ps(row(l + 8)), 2), _mm_loadu_ps(row(l + 12)), 3);
     };
-    const __m512 a = four(0), b = four(1), c = four(2), d = four(3);
-    const __m512 ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d);
-    const __m512 high_ab = _mm512_unpackhi_ps(a, b), high_cd = _mm512_unpackhi_ps(c, d);
-    t[0] = _mm512_shuffle_ps(ab, cd, 0x44), t[1] = _mm512_shuffle_ps(ab, cd, 0xee);
-    t[2] = _mm512_shuffle_ps(high_ab, high_cd, 0x44), t[3] = _mm512_shuffle_ps(high_ab, high_cd, 0xee);
+    transpose_fours<__m512>(four(0), four(1), four(2), four(3), t);
   }
   // Eight columns with half the loads: a register holds eight numbers of rows l and l + 4. What comes out are columns i and i + 4 of keys
   // 0 .. 7 in t[i], of the others in t[i + 4].
@@ -75,11 +92,7 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
       const auto two = [&](int l) FOVEA_LAMBDA_INLINE {
         return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(row(8 * h + l))), _mm256_loadu_ps(row(8 * h + l + 4)), 1);
       };
-      const __m512 a = two(0), b = two(1), c = two(2), d = two(3);
-      const __m512 ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d);
-      const __m512 high_ab = _mm512_unpackhi_ps(a, b), high_cd = _mm512_unpackhi_ps(c, d);
-      t[4 * h] = _mm512_shuffle_ps(ab, cd, 0x44), t[4 * h + 1] = _mm512_shuffle_ps(ab, cd, 0xee);
-      t[4 * h + 2] = _mm512_shuffle_ps(high_ab, high_cd, 0x44), t[4 * h + 3] = _mm512_shuffle_ps(high_ab, high_cd, 0xee);
+      transpose_fours<__m512>(two(0), two(1), two(2), two(3), t + 4 * h);
     }
   }
   static FOVEA_INLINE reg column(const reg (&t)[8], int i) {

@@ -5,18 +5,19 @@
 
 #include <cstring>
 
-#include "fixed/tile.hpp"
+#include "dot/lane_sums.hpp"
 
 namespace fovea {
 
 template <class Registers>
-struct vnni_keys : Registers {
+struct vnni_keys : Registers, lane_sums<Registers> {
   using reg = typename Registers::reg;
   using element = int8_t;
   using acc = reg;
   using piece = reg;
   using chunk = const int8_t*;
-  static constexpr int rows = 1, group = 4, deep = 4, slices = 1, regs = 16 / Registers::lanes, piece_step = 4 * Registers::lanes;
+  static constexpr int rows = 1, group = 4, deep = 4, slices = 1, piece_step = 4 * Registers::lanes;
+  using lane_sums<Registers>::regs;
   static constexpr int key_offset = -128;
 
   static FOVEA_INLINE int32_t sum(const int8_t* q, int dim) {
@@ -50,15 +51,6 @@ struct vnni_keys : Registers {
     int32_t four;
     std::memcpy(&four, x, sizeof four);
     Registers::dot_bytes(sum, y, Registers::spread(four));
-  }
-  template <class Start>
-  static FOVEA_INLINE void begin(acc (&sum)[regs], Start start) {
-#pragma GCC unroll 2
-    for (int i = 0; i < regs; ++i) sum[i] = Registers::spread(start(0));
-  }
-  static FOVEA_INLINE void fold(const acc (&sum)[regs], int, reg (&out)[regs]) {
-#pragma GCC unroll 2
-    for (int i = 0; i < regs; ++i) out[i] = sum[i];
   }
 
  private:

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstring>
 
-#include "fixed/tile.hpp"
+#include "dot/lane_sums.hpp"
 
 namespace fovea {
 
@@ -44,9 +44,10 @@ enum class two_deep : int16_t {}; // an element of panels [sixteen lanes][2]
 
 // On panels two deep, widened before: each lane has its sum.
 template <class Registers>
-struct word_pairs : words<Registers> {
+struct word_pairs : words<Registers>, lane_sums<Registers> {
   using reg = typename Registers::reg;
-  static constexpr int group = 2, deep = 2, slices = 1, regs = 16 / Registers::lanes;
+  static constexpr int group = 2, deep = 2, slices = 1;
+  using lane_sums<Registers>::regs;
 
   static FOVEA_INLINE void load_column(const two_deep* b, reg (&y)[regs]) {
 #pragma GCC unroll 2
@@ -58,11 +59,6 @@ struct word_pairs : words<Registers> {
     std::memcpy(&pair, x, sizeof pair);
     Registers::dot_words(sum, y, Registers::spread(pair));
   }
-  template <class Start>
-  static FOVEA_INLINE void begin(reg (&sum)[regs], Start start) {
-#pragma GCC unroll 2
-    for (int i = 0; i < regs; ++i) sum[i] = Registers::spread(start(0));
-  }
   static FOVEA_INLINE void resume(reg (&sum)[regs], const int32_t* from) {
 #pragma GCC unroll 2
     for (int i = 0; i < regs; ++i) sum[i] = Registers::load(from + i * Registers::lanes);
@@ -70,10 +66,6 @@ struct word_pairs : words<Registers> {
   static FOVEA_INLINE void resume(reg (&sum)[regs], const reg (&x)[regs]) {
 #pragma GCC unroll 2
     for (int i = 0; i < regs; ++i) sum[i] = x[i];
-  }
-  static FOVEA_INLINE void fold(const reg (&sum)[regs], int, reg (&out)[regs]) {
-#pragma GCC unroll 2
-    for (int i = 0; i < regs; ++i) out[i] = sum[i];
   }
 };
 
