@@ -8,6 +8,7 @@ namespace fovea {
 // The caller's scratch, cut into pieces for tiles of at most `rows` rows.
 struct workspace {
   int rows;
+  int heads;      // of few rows that fill such a tile side by side; 1 where heads have tiles of their own
   int panel_room; // panels of 16 keys that fit
   float* panels;
   float* q;                                   // [rows][dim], scaled
@@ -17,7 +18,6 @@ struct workspace {
   float *top, *rescale, *total_top, *inverse; // [rows]
   int32_t* runs;                              // 4 x [rows]: from and to of both runs of seen keys within a block
   seen* sees;                                 // [rows], or one for all
-  const float** q_rows;                       // [rows]
   float** out_rows;                           // [rows]
 };
 
@@ -35,9 +35,9 @@ struct tile_job {
   const plan* p;
   const workspace* w;
   key_panels* keys;
-  int32_t kv_head;
+  int32_t kv_head, heads; // the first KV head, and how many side by side: several only if each has all its rows here
   int64_t row;
-  int32_t rows;
+  int32_t rows; // of all heads together
   int32_t span; // all spans if negative; else only this one (counted from first_span), left in p->partials
 };
 
@@ -46,15 +46,16 @@ struct row_place {
   ptrdiff_t head, query;
 };
 inline row_place place_of(const tile_job& job, int r) {
-  const int64_t row = job.row + r;
-  return {job.kv_head * static_cast<ptrdiff_t>(job.p->group) + static_cast<ptrdiff_t>(row % job.p->group),
-          static_cast<ptrdiff_t>(row / job.p->group)};
+  const plan& p = *job.p;
+  const int64_t kv_head = job.kv_head + (job.row + r) / p.rows, row = (job.row + r) % p.rows;
+  return {static_cast<ptrdiff_t>(kv_head * p.group + row % p.group), static_cast<ptrdiff_t>(row / p.group)};
 }
 
 struct kernel {
   int32_t isa;
   int8_t tile_rows[8]; // rows of the shapes, largest first, ending in 1
   int32_t rows;        // of a tile of queries; a multiple of the largest shape
+  int32_t rows_beside; // that heads of few rows fill together; 0 where it does not pay
   void (*attend)(const tile_job&);
   void (*merge)(const plan&);
   void (*pack_panel)(const float* rows, ptrdiff_t stride, int dim, float* panel);

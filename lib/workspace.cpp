@@ -8,7 +8,7 @@ constexpr size_t alignment = 64;
 constexpr int block_panels = block_keys / 16;
 
 struct sizes {
-  int rows;
+  int rows, heads; // heads side by side
   int64_t panels;
   bool spans; // more than one: what comes together needs a place of its own
 };
@@ -48,7 +48,7 @@ class cutter {
 int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
   const int64_t rows = n.rows, row_slots = up16(n.rows), width = up16(p.v_dim);
   cutter c(at);
-  w.rows = n.rows, w.panel_room = static_cast<int>(smaller(n.panels, greatest_count));
+  w.rows = n.rows, w.heads = n.heads, w.panel_room = static_cast<int>(smaller(n.panels, greatest_count));
   c.cut(w.panels, n.panels * 16 * p.dim);
   c.cut(w.s, rows * score_stride);
   c.cut(w.o, rows * width);
@@ -59,7 +59,6 @@ int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
   c.cut(w.rescale, row_slots);
   c.cut(w.total_top, row_slots);
   c.cut(w.inverse, row_slots);
-  c.cut(w.q_rows, rows);
   c.cut(w.out_rows, rows);
   c.cut(w.q, rows * p.dim);
   c.cut(w.runs, 4 * rows);
@@ -81,10 +80,21 @@ int64_t needed_panels(const plan& p) {
 // Few queries take keys as they stand, all but those at the edges of what is given.
 constexpr int edge_panels = 2;
 
+// Where heads have few rows and keys, each phase is so short that it waits for the end of the one before it: there heads go side by side.
+// Then all rows see the same keys, of one block.
+int heads_beside(const plan& p, int rows) {
+  const int room = p.isa->rows_beside;
+  if (p.partials || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
+  if (p.see.first_key / block_keys != (p.see.end - 1) / block_keys) return 1;
+  if (!(seen_by(p.see, 0) == seen_by(p.see, (p.rows - 1) / p.group))) return 1;
+  return static_cast<int>(smaller((room - rows) / p.rows + 1, p.kv_heads));
+}
+
 sizes best_sizes(const plan& p) {
   const int64_t panels = takes_rows(p, p.rows) ? smaller(needed_panels(p), edge_panels) : needed_panels(p);
   const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows)));
-  return {rows, p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
+  const int heads = heads_beside(p, rows);
+  return {rows + (heads - 1) * static_cast<int>(p.rows), heads, p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
 }
 
 // Scratch may begin anywhere: what is lost until the next multiple of the alignment counts.
@@ -93,10 +103,10 @@ size_t with_alignment(int64_t bytes) { return static_cast<size_t>(bytes) + align
 } // namespace
 
 // One row, one panel: whatever the counts of keys, queries and heads.
-size_t least_scratch(const plan& p) { return with_alignment(bytes(p, {1, p.packed_keys ? 0 : 1, true})); }
+size_t least_scratch(const plan& p) { return with_alignment(bytes(p, {1, 1, p.packed_keys ? 0 : 1, true})); }
 
 size_t best_scratch(const plan& p) {
-  const int64_t n = larger(bytes(p, best_sizes(p)), bytes(p, {1, p.packed_keys ? 0 : 1, true}));
+  const int64_t n = larger(bytes(p, best_sizes(p)), bytes(p, {1, 1, p.packed_keys ? 0 : 1, true}));
   return n > PTRDIFF_MAX - static_cast<int64_t>(alignment) ? PTRDIFF_MAX : with_alignment(n);
 }
 
@@ -106,7 +116,8 @@ bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
   const size_t lost = (alignment - reinterpret_cast<uintptr_t>(at) % alignment) % alignment;
   const int64_t room = static_cast<int64_t>(size - (alignment - 1));
   const sizes best = best_sizes(p);
-  sizes n{best.rows, smaller(best.panels, 4), best.spans};
+  sizes n{best.rows, best.heads, smaller(best.panels, 4), best.spans};
+  if (n.heads > 1 && bytes(p, n) > room) n.rows -= (n.heads - 1) * static_cast<int>(p.rows), n.heads = 1;
   while (n.rows > 1 && bytes(p, n) > room) n.rows = fitting_rows(*p.isa, n.rows - 1);
   n.panels = 0;
   const int64_t panel_bytes = 16 * static_cast<int64_t>(p.dim) * static_cast<int64_t>(sizeof(float));

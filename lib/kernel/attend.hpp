@@ -4,6 +4,7 @@
 #include "kernel/dot.hpp"
 #include "kernel/merge.hpp"
 #include "kernel/panels.hpp"
+#include "kernel/queries.hpp"
 #include "kernel/row_softmax.hpp"
 #include "kernel/scores.hpp"
 #include "kernel/softmax.hpp"
@@ -15,13 +16,11 @@ namespace fovea {
 template <class Isa>
 class tile_of_queries {
  public:
-  explicit tile_of_queries(const tile_job& job) : job_(job), p_(*job.p), w_(*job.w), panels_(job) {}
+  explicit tile_of_queries(const tile_job& job) : job_(job), p_(*job.p), w_(*job.w), rows_(job), panels_(job) {}
 
   void attend() {
-    find_rows();
-    scale_queries();
     const int32_t one_past = first_span() + 1;
-    const bool alone = last_ <= span_keys * static_cast<int64_t>(one_past);
+    const bool alone = rows_.last <= span_keys * static_cast<int64_t>(one_past);
     if (job_.span >= 0) {
       attend_span(p_.first_span + job_.span, false);
       leave_partials();
@@ -42,56 +41,19 @@ class tile_of_queries {
   const tile_job& job_;
   const plan& p_;
   const workspace& w_;
+  const rows_of_tile<Isa> rows_;
   const panels_of_keys<Isa> panels_;
-  visit z_;                                // set by begin_span and visit_block
-  bool alike_ = false;                     // all rows see the same keys
-  int group_rows_ = 0;                     // rows, rounded up to whole groups
-  int64_t head_ = 0, from_ = 0, last_ = 0; // keys that some row sees: first_key .. head-1 and from .. last-1
-  int64_t final_ = 0;                      // the last of them
+  visit z_; // set by begin_span and visit_block
 
   int32_t first_span() const {
-    const int64_t first = head_ > p_.see.first_key ? p_.see.first_key : from_;
+    const int64_t first = rows_.head > p_.see.first_key ? p_.see.first_key : rows_.from;
     return static_cast<int32_t>(first / span_keys);
-  }
-
-  void find_rows() {
-    const row_place first = place_of(job_, 0);
-    int64_t query = first.query;
-    int head = static_cast<int>(job_.row % p_.group);
-    const float* q = p_.q.data + first.head * p_.q.head + first.query * p_.q.token;
-    float* out = p_.out.data + first.head * p_.out.head + first.query * p_.out.token;
-    const seen last = seen_by(p_.see, (job_.row + job_.rows - 1) / p_.group);
-    seen s = seen_by(p_.see, query);
-    alike_ = s == last; // runs only grow, so all rows between see the same
-    by_groups<Isa>(job_.rows, alike_, [&](auto, int, int end) { group_rows_ = end; });
-    head_ = last.head, from_ = s.from, last_ = last.to;
-    final_ = (last_ > from_ ? last_ : head_) - 1;
-    w_.sees[0] = s;
-    for (int r = 0; r < job_.rows; ++r, q += p_.q.head, out += p_.out.head) {
-      w_.q_rows[r] = q, w_.out_rows[r] = out;
-      if (!alike_) w_.sees[r] = s;
-      if (++head < p_.group) continue;
-      head = 0, ++query; // the next row is the first head of the next query
-      q += p_.q.token - p_.group * p_.q.head, out += p_.out.token - p_.group * p_.out.head;
-      if (!alike_) s = seen_by(p_.see, query);
-    }
-  }
-
-  // Rows that only fill the last group see what the last row sees.
-  const seen& seen_of(int row) const { return w_.sees[alike_ ? 0 : row < job_.rows ? row : job_.rows - 1]; }
-
-  void scale_queries() {
-    const int rows = group_rows_, last = job_.rows - 1, dim = p_.dim; // copies that no store of a vector can change
-    const float* const* row = w_.q_rows;
-    const float scale = p_.scale;
-    float* to = w_.q;
-    for (int r = 0; r < rows; ++r, to += dim) scale_row<Isa>(row[r < last ? r : last], dim, scale, to);
   }
 
   __attribute__((noinline)) void attend_spans() {
     const int width = up16(p_.v_dim);
     clear(w_.total_top, w_.total_sum, w_.total_o, width);
-    for (int32_t span = first_span(); span * static_cast<int64_t>(span_keys) < last_; ++span) {
+    for (int32_t span = first_span(); span * static_cast<int64_t>(span_keys) < rows_.last; ++span) {
       if (!sees(span * static_cast<int64_t>(span_keys), span_keys)) continue;
       attend_span(span, false);
       join_span<Isa>(w_, job_.rows, width);
@@ -101,8 +63,8 @@ class tile_of_queries {
 
   // Does any row see one of the keys at .. at + count - 1?
   bool sees(int64_t at, int count) const {
-    const bool in_head = head_ > p_.see.first_key && at < head_ && at + count > p_.see.first_key;
-    return in_head || (at < last_ && at + count > from_ && last_ > from_);
+    const bool in_head = rows_.head > p_.see.first_key && at < rows_.head && at + count > p_.see.first_key;
+    return in_head || (at < rows_.last && at + count > rows_.from && rows_.last > rows_.from);
   }
 
   void clear(float* top, float* sum, float* o, int width) const {
@@ -113,7 +75,7 @@ class tile_of_queries {
 
   void attend_span(int32_t span, bool direct) {
     begin_span(direct);
-    const int64_t begin = span * static_cast<int64_t>(span_keys), end = smaller(begin + span_keys, last_);
+    const int64_t begin = span * static_cast<int64_t>(span_keys), end = smaller(begin + span_keys, rows_.last);
     for (int64_t block = begin; block < end; block += block_keys)
       if (sees(block, block_keys)) visit_block(block);
     if (!direct && z_.start) clear(w_.top, w_.sum, w_.o, z_.width);
@@ -132,7 +94,7 @@ class tile_of_queries {
       z_.to[run] = z_.from[run] + w_.rows;
     }
     const int64_t left = p_.rows - job_.row - job_.rows;
-    z_.next_q = w_.q_rows[0] + job_.rows * p_.q.token, z_.q_stride = p_.q.token;
+    z_.next_q = rows_.first_q + job_.rows * p_.q.token, z_.q_stride = p_.q.token;
     z_.next_rows = p_.group == 1 && left > 0 ? static_cast<int>(smaller(left, job_.rows)) : 0;
     z_.start = true, z_.direct = direct, z_.done = 0;
     for (int r = 0; r < job_.rows; r += 16) f32x16<Isa>::all(lowest).store(w_.top + r);
@@ -143,57 +105,67 @@ class tile_of_queries {
     find_runs(block);
     const int64_t first = larger(block, p_.see.first_key);
     z_.v_first = static_cast<int>(first - block);
-    z_.v = p_.v.data + job_.kv_head * p_.v.head + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token;
-    for (int run = z_.first_run; run < 2; ++run) score_run(block, run);
+    for (int h = 0; h < job_.heads; ++h)
+      for (int run = z_.first_run; run < 2; ++run) score_run(block, run, h);
     softmax_steps[p_.modify.step](z_);
     if (z_.direct && z_.done > z_.was_done) end_rows<Isa>(job_, z_.top, z_.was_done, z_.done < z_.rows ? z_.done : z_.rows);
-    if (z_.v_dim < 16)
-      value_rows_short<Isa>(z_);
-    else
-      by_groups<Isa>(z_.rows, alike_, [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z_, from, to); });
+    z_.v = p_.v.data + job_.kv_head * p_.v.head + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token;
+    for (int h = 0; h < job_.heads; ++h, z_.v += p_.v.head) add_values(h * rows_.of_head);
     z_.start = false;
+  }
+
+  // The rows of one head, from `row` on. Its last group may compute rows of the next head, too, but stores none.
+  void add_values(int row) {
+    z_.rows = row + rows_.of_head;
+    if (z_.v_dim < 16) return value_rows_short<Isa>(z_, row);
+    by_groups<Isa>(rows_.of_head, rows_.alike, [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z_, row + from, row + to); });
   }
 
   // The runs of the block, and how many rows need no block behind it.
   void find_runs(int64_t block) {
     const int32_t at = static_cast<int32_t>(block), first = static_cast<int32_t>(larger(block, p_.see.first_key));
     const int32_t end = static_cast<int32_t>(smaller(block + block_keys, p_.see.end));
-    const auto within = [&](int32_t key) { return (key < first ? first : key < end ? key : end) - at; };
-    z_.first_run = head_ > first ? 0 : 1;
+    const auto within = [=](int32_t key) { return (key < first ? first : key < end ? key : end) - at; };
+    z_.first_run = rows_.head > first ? 0 : 1;
     z_.was_done = z_.done;
-    int32_t from = within(seen_of(0).from), to = within(seen_of(0).to);
-    for (int r = 0; r < group_rows_; ++r) {
-      if (!alike_) from = within(seen_of(r).from), to = within(seen_of(r).to);
-      z_.from[1][r] = from;
-      z_.to[1][r] = to;
-    }
-    for (int r = 0; r < group_rows_ && z_.first_run == 0; ++r) {
-      z_.from[0][r] = first - at;
-      z_.to[0][r] = within(seen_of(r).head);
-    }
+    const int rows = rows_.in_groups, last = job_.rows - 1;
+    int32_t from = within(w_.sees[0].from), to = within(w_.sees[0].to);
+    if (rows_.alike)
+      for (int r = 0; r < rows; ++r) z_.from[1][r] = from, z_.to[1][r] = to;
+    else
+      for (int r = 0; r < rows; ++r) {
+        const seen& s = w_.sees[r < last ? r : last]; // rows that only fill the last group see what the last row sees
+        z_.from[1][r] = from = within(s.from), z_.to[1][r] = to = within(s.to);
+      }
+    for (int r = 0; r < rows && z_.first_run == 0; ++r)
+      z_.from[0][r] = first - at, z_.to[0][r] = within(w_.sees[rows_.alike ? 0 : r < last ? r : last].head);
     const bool begins = z_.first_run == 1 && z_.from[1][0] == from && from % 16 == 0; // as in the last row: so do all between
     z_.runs = !begins ? alike::nothing : z_.to[1][0] == to ? alike::all : alike::begin;
     z_.alike_from = from, z_.alike_to = to;
-    if (alike_ && seen_of(0).to <= end) z_.done = job_.rows;
-    while (z_.done < job_.rows && seen_of(z_.done).to <= end) ++z_.done;
-    if (z_.done == job_.rows || block + block_keys > final_) z_.done = group_rows_;
+    if (rows_.alike && w_.sees[0].to <= end) z_.done = job_.rows;
+    while (z_.done < job_.rows && w_.sees[rows_.alike ? 0 : z_.done].to <= end) ++z_.done;
+    if (z_.done == job_.rows || block + block_keys >= rows_.end()) z_.done = rows_.in_groups;
   }
 
-  void score_run(int64_t block, int run) {
-    const int begin = z_.from[run][0], end = z_.to[run][z_.rows - 1];
+  // The same of scores: what stands there is overwritten when it is the turn of the next head.
+  void score_run(int64_t block, int run, int head) {
+    const int row = head * rows_.of_head, begin = z_.from[run][row], end = z_.to[run][row + rows_.of_head - 1];
     if (begin >= end) return;
-    const int left = score_from_rows(block, begin & -16, end);
-    panels_.each(block, left, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
-      by_groups<Isa>(z_.rows, alike_, [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, from, to); });
+    const int left = score_from_rows(head, block, begin & -16, end);
+    panels_.each(job_.kv_head + head, block, left, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
+      by_groups<Isa>(rows_.of_head, rows_.alike,
+                     [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, row + from, row + to); });
     });
   }
 
   // Few queries whose keys nobody else wants as panels take them as they stand. Returns the first key that is left to panels.
-  int score_from_rows(int64_t block, int begin, int end) const {
-    if (panels_.shared() || !takes_rows(p_, group_rows_) || block + begin < p_.see.first_key) return begin;
+  int score_from_rows(int head, int64_t block, int begin, int end) const {
+    const int rows = rows_.of_head_in_groups();
+    if (panels_.shared() || !takes_rows(p_, rows) || block + begin < p_.see.first_key) return begin;
     const int past = static_cast<int>(smaller(up16(end), p_.keys_end - block));
-    const float* at = p_.k.data + job_.kv_head * p_.k.head + static_cast<ptrdiff_t>(block + begin - p_.see.first_key) * p_.k.token;
-    return score_straight<Isa>(z_, {at, p_.k.token, begin, past}, group_rows_) & -16;
+    const float* k = p_.k.data + (job_.kv_head + head) * p_.k.head;
+    const float* at = k + static_cast<ptrdiff_t>(block + begin - p_.see.first_key) * p_.k.token;
+    return score_straight<Isa>(z_, {at, p_.k.token, begin, past}, head * rows_.of_head, rows) & -16;
   }
 
   __attribute__((noinline)) void end_empty_rows() const {
@@ -237,7 +209,7 @@ class tile_of_queries {
       const auto score = [&](const packed_keys_view& k) {
         with_shape(typename Isa::shapes{}, 1, [&](auto s, int) { score_groups<Isa, decltype(s)>(z_, k, run, row, row + 1); });
       };
-      if (from < to) panels_.each(block, from & -16, up16(to), score);
+      if (from < to) panels_.each(job_.kv_head + row / rows_.of_head, block, from & -16, up16(to), score);
     }
     return any;
   }
@@ -280,8 +252,15 @@ void pack_one_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) 
 
 template <class Isa, class... Shapes>
 constexpr kernel kernel_with(int32_t isa, shape_list<Shapes...>) {
-  return {
-      isa, {Shapes::rows...}, Isa::rows, attend_tile<Isa>, merge_partials<Isa>, pack_one_panel<Isa>, softmax_rows<Isa>, matvec_rows<Isa>};
+  return {isa,
+          {Shapes::rows...},
+          Isa::rows,
+          Isa::lanes > 1 ? 32 : 0,
+          attend_tile<Isa>,
+          merge_partials<Isa>,
+          pack_one_panel<Isa>,
+          softmax_rows<Isa>,
+          matvec_rows<Isa>};
 }
 template <class Isa>
 constexpr kernel kernel_of(int32_t isa) {

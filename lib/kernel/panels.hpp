@@ -11,17 +11,17 @@ class panels_of_keys {
  public:
   explicit panels_of_keys(const tile_job& job) : job_(job), p_(*job.p), w_(*job.w) {}
 
-  // Calls use(panels) until keys begin .. end-1 of the block have been there; both are multiples of 16.
+  // Calls use(panels) of a KV head until keys begin .. end-1 of the block have been there; both are multiples of 16.
   template <class Use>
-  FOVEA_INLINE void each(int64_t block, int begin, int end, Use use) const {
+  FOVEA_INLINE void each(int32_t kv_head, int64_t block, int begin, int end, Use use) const {
     for (packed_keys_view k{nullptr, begin, begin}; k.from < end; k.from = k.to) {
-      find(block, k, end);
+      find(kv_head, block, k, end);
       use(k);
     }
   }
 
-  // Packed once for all tiles of queries of this head?
-  bool shared() const { return job_.keys->all_fit && !takes_rows(p_, p_.rows); }
+  // Packed once for all tiles of queries of this head? Heads side by side have one each.
+  bool shared() const { return job_.keys->all_fit && job_.heads == 1 && !takes_rows(p_, p_.rows); }
 
  private:
   const tile_job& job_;
@@ -29,10 +29,10 @@ class panels_of_keys {
   const workspace& w_;
 
   // Finds or packs the panels of keys k.from .. of the block: as many as there is room for.
-  void find(int64_t block, packed_keys_view& k, int end) const {
+  void find(int32_t kv_head, int64_t block, packed_keys_view& k, int end) const {
     const int64_t panel = (block + k.from) / 16;
     const ptrdiff_t panel_floats = 16 * static_cast<ptrdiff_t>(p_.dim);
-    const float* head = p_.k.data + job_.kv_head * p_.k.head;
+    const float* head = p_.k.data + kv_head * p_.k.head;
     k.to = end;
     if (p_.packed_keys) {
       k.at = head + static_cast<ptrdiff_t>(panel - p_.see.first_key / 16) * panel_floats;

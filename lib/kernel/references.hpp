@@ -19,7 +19,7 @@ FOVEA_INLINE void walk(int from, int to, Whole whole, Edge edge) {
 template <alike Runs, class Whole, class Edge>
 FOVEA_INLINE void walk_runs(const visit& z, int row, Whole whole, Edge edge) {
   if constexpr (Runs == alike::nothing) {
-    for (int run = z.first_run; run < 2; ++run) walk(z.from[run][row], z.to[run][row], whole, edge);
+    for (int run = z.first_run; run < 2; ++run) walk(z.shared->from[run][row], z.shared->to[run][row], whole, edge);
   } else {
     const int end = Runs == alike::all ? z.alike_to : z.to[1][row], rest = end & 15;
     int j = z.alike_from;
@@ -90,7 +90,7 @@ FOVEA_INLINE bool raise_register(const visit& z, int from, int to, const one_reg
   if (all_exact<Isa>(top)) return false;
   bool moved = false;
   for (int r = from; r < to; ++r)
-    if (!exact(z.top[r])) move_to_top<Isa>(z, r, z.top[r]), moved = true;
+    if (!exact(z.top[r])) move_to_top<Isa>(*z.shared, r, z.top[r]), moved = true;
   return moved;
 }
 template <class Isa>

@@ -46,7 +46,7 @@ template <class Isa, class Shape>
 __attribute__((noinline)) void score_groups(const visit& shared, const packed_keys_view& keys, int run, int first_row, int end_row) {
   const visit z = shared; // copies that no store of a vector can change: their fields stay in registers
   const packed_keys_view k = keys;
-  const int32_t *from = z.from[run], *to = z.to[run];
+  const int32_t *from = shared.from[run], *to = shared.to[run];
   const int most = to[end_row - 1] < k.to ? to[end_row - 1] : k.to;
   int key = from[first_row] & -16;
   if (key < k.from) key = k.from;

@@ -124,21 +124,22 @@ FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const fl
     for (int m = 0; m < Rows; ++m) Isa::store(s + m * score_stride + g * Isa::lanes, acc[g][m]);
 }
 
-// Whole steps of keys, as many as there are; returns the first key that is left.
+// Whole steps of keys, as many as there are, for rows from `row` on; returns the first key that is left.
 template <class Isa, int Rows>
-__attribute__((noinline)) int score_steps(const visit& z, const key_rows& keys) {
+__attribute__((noinline)) int score_steps(const visit& z, const key_rows& keys, int row) {
   constexpr int step = straight_keys<Isa, Rows>;
-  const float *k = keys.at, *q = z.q;
+  const float *k = keys.at, *q = z.q + row * static_cast<ptrdiff_t>(z.dim);
+  float* s = z.s + row * score_stride;
   int key = keys.from;
-  for (; key + step <= keys.to; key += step, k += step * keys.stride) score_step<Isa, Rows>(k, keys.stride, z.dim, q, z.s + key);
+  for (; key + step <= keys.to; key += step, k += step * keys.stride) score_step<Isa, Rows>(k, keys.stride, z.dim, q, s + key);
   return key;
 }
 
 template <class Isa>
-FOVEA_INLINE int score_straight(const visit& z, const key_rows& keys, int rows) {
-  if (rows == 1) return score_steps<Isa, 1>(z, keys);
-  if (rows == 2) return score_steps<Isa, 2>(z, keys);
-  return score_steps<Isa, 4>(z, keys);
+FOVEA_INLINE int score_straight(const visit& z, const key_rows& keys, int row, int rows) {
+  if (rows == 1) return score_steps<Isa, 1>(z, keys, row);
+  if (rows == 2) return score_steps<Isa, 2>(z, keys, row);
+  return score_steps<Isa, 4>(z, keys, row);
 }
 
 } // namespace fovea

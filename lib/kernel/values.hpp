@@ -86,7 +86,7 @@ template <class Isa, class Shape, class Columns>
 FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulator<Isa, Shape>& acc) {
   constexpr int last = Shape::rows - 1, second = 1;
   using vector = floats<Isa, Shape::lanes>;
-  const int32_t *from = z.from[run] + row, *to = z.to[run] + row;
+  const int32_t *from = z.shared->from[run] + row, *to = z.shared->to[run] + row;
   const float* s = z.s + row * score_stride;
   const int begin = from[last], end = to[0];
   const auto add = [&](int m, int key) FOVEA_LAMBDA_INLINE {
@@ -177,7 +177,7 @@ FOVEA_INLINE void value_tile(const visit& z, const value_group& g, Columns c) {
   else
     for (int run = z.first_run; run < 2; ++run)
       if constexpr (Shape::rows == 1)
-        add_shared(z, g.row, z.from[run][g.row], z.to[run][g.row], c, acc);
+        add_shared(z, g.row, z.shared->from[run][g.row], z.shared->to[run][g.row], c, acc);
       else
         add_run(z, run, g.row, c, acc);
   if (z.masked && leaked(acc)) {
@@ -216,10 +216,10 @@ __attribute__((noinline)) void value_groups(const visit& shared, int first_row, 
   });
 }
 
-// v_dim below sixteen: row by row, with loads that stop at the last element.
+// v_dim below sixteen, rows from `first` on: one by one, with loads that stop at the last element.
 template <class Isa>
-__attribute__((noinline)) void value_rows_short(const visit& z) {
-  for (int r = 0; r < z.rows; ++r)
+__attribute__((noinline)) void value_rows_short(const visit& z, int first) {
+  for (int r = first; r < z.rows; ++r)
     if (group_works(z, r, 1)) value_tile<Isa, shape<1, 1>>(z, group_of<shape<1, 1>>(z, r), columns{0, 0, z.v_dim});
 }
 
