@@ -49,29 +49,26 @@ void each_own_unit(const plan& p, Visit visit) {
   });
 }
 
-// All rows of a head make one unit: this part has some heads in a row.
-void attend_beside(const plan& p, const workspace& w, key_panels& keys) {
-  int32_t end = 0, count = 0;
-  each_own_unit(p, [&](const unit& u) { end = u.kv_head + 1, ++count; });
-  for (int32_t h = end - count; h < end; h += w.heads) {
-    const int32_t heads = static_cast<int32_t>(smaller(w.heads, end - h));
-    p.isa->attend({&p, &w, &keys, h, heads, 0, heads * static_cast<int32_t>(p.rows), -1});
-  }
-}
-
 void attend_units(const plan& p, const workspace& w) {
   const int64_t first_panel = p.see.first_key / 16, panels = (p.see.end + 15) / 16 - first_panel;
   const bool every_score = p.modify.weights.data && (p.modify.weights.stage == 1 || p.modify.weights.stage == 2);
   key_panels keys{w.panel_room >= panels && !every_score, first_panel, first_panel}; // those ask for keys that no row sees
-  if (w.heads > 1) return attend_beside(p, w, keys);
-  int32_t kv_head = -1;
+  int32_t kv_head = -1, heads = 0; // `heads` wait for others that go beside them, up to this one
+  const auto attend_heads = [&]() {
+    const int32_t rows = heads * static_cast<int32_t>(p.rows);
+    if (heads) p.isa->attend({&p, &w, &keys, kv_head + 1 - heads, heads, 0, rows, -1});
+    heads = 0;
+  };
   each_own_unit(p, [&](const unit& u) {
     if (u.kv_head != kv_head) keys.packed = first_panel;
     kv_head = u.kv_head;
+    if (w.heads > 1 && ++heads < w.heads) return;
+    if (heads) return attend_heads();
     const int32_t rows = unit_row_count(p, u.row);
     for (int32_t r = 0; r < rows; r += w.rows)
       p.isa->attend({&p, &w, &keys, u.kv_head, 1, u.row + r, static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
   });
+  attend_heads();
 }
 
 } // namespace

@@ -86,8 +86,8 @@ int heads_beside(const plan& p, int rows) {
   const int room = p.isa->rows_beside;
   if (p.partials || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
   if (p.see.first_key / block_keys != (p.see.end - 1) / block_keys) return 1;
-  if (!(seen_by(p.see, 0) == seen_by(p.see, (p.rows - 1) / p.group))) return 1;
-  return static_cast<int>(smaller((room - rows) / p.rows + 1, p.kv_heads));
+  if (p.rows > p.group && !(seen_by(p.see, 0) == seen_by(p.see, (p.rows - 1) / p.group))) return 1;
+  return static_cast<int>(smaller((room - rows) / static_cast<int>(p.rows) + 1, p.kv_heads));
 }
 
 sizes best_sizes(const plan& p) {
@@ -111,11 +111,13 @@ size_t best_scratch(const plan& p) {
 }
 
 bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
-  if (size < least_scratch(p)) return false;
+  const bool enough = size >= FOVEA_SCRATCH(p.dim, p.v_dim) || size >= least_scratch(p); // the constant is never less, and told at once
+  if (!enough) return false;
   unsigned char* at = static_cast<unsigned char*>(scratch);
   const size_t lost = (alignment - reinterpret_cast<uintptr_t>(at) % alignment) % alignment;
   const int64_t room = static_cast<int64_t>(size - (alignment - 1));
   const sizes best = best_sizes(p);
+  if (cut(p, best, at + lost, w) <= room) return true;
   sizes n{best.rows, best.heads, smaller(best.panels, 4), best.spans};
   if (n.heads > 1 && bytes(p, n) > room) n.rows -= (n.heads - 1) * static_cast<int>(p.rows), n.heads = 1;
   while (n.rows > 1 && bytes(p, n) > room) n.rows = fitting_rows(*p.isa, n.rows - 1);

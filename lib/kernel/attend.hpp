@@ -105,12 +105,12 @@ class tile_of_queries {
     find_runs(block);
     const int64_t first = larger(block, p_.see.first_key);
     z_.v_first = static_cast<int>(first - block);
-    for (int h = 0; h < job_.heads; ++h)
+    for (int h = 0; h < heads_of<Isa>(job_); ++h)
       for (int run = z_.first_run; run < 2; ++run) score_run(block, run, h);
     softmax_steps[p_.modify.step](z_);
     if (z_.direct && z_.done > z_.was_done) end_rows<Isa>(job_, z_.top, z_.was_done, z_.done < z_.rows ? z_.done : z_.rows);
     z_.v = p_.v.data + job_.kv_head * p_.v.head + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token;
-    for (int h = 0; h < job_.heads; ++h, z_.v += p_.v.head) add_values(h * rows_.of_head);
+    for (int h = 0; h < heads_of<Isa>(job_); ++h, z_.v += p_.v.head) add_values(h * rows_.of_head);
     z_.start = false;
   }
 
@@ -255,7 +255,7 @@ constexpr kernel kernel_with(int32_t isa, shape_list<Shapes...>) {
   return {isa,
           {Shapes::rows...},
           Isa::rows,
-          Isa::lanes > 1 ? 32 : 0,
+          rows_beside<Isa>,
           attend_tile<Isa>,
           merge_partials<Isa>,
           pack_one_panel<Isa>,

@@ -2,6 +2,7 @@
 #pragma once
 #include "kernel.hpp"
 #include "kernel/pack.hpp"
+#include "kernel/queries.hpp"
 #include "kernel/scores.hpp"
 
 namespace fovea {
@@ -21,7 +22,7 @@ class panels_of_keys {
   }
 
   // Packed once for all tiles of queries of this head? Heads side by side have one each.
-  bool shared() const { return job_.keys->all_fit && job_.heads == 1 && !takes_rows(p_, p_.rows); }
+  bool shared() const { return job_.keys->all_fit && heads_of<Isa>(job_) == 1 && !takes_rows(p_, p_.rows); }
 
  private:
   const tile_job& job_;

@@ -6,6 +6,16 @@
 
 namespace fovea {
 
+// How many rows several KV heads fill together, at most.
+template <class Isa>
+constexpr int rows_beside = Isa::lanes > 1 ? 32 : 0;
+
+// Heads side by side; without vectors always one, which compilers then know.
+template <class Isa>
+FOVEA_INLINE int heads_of(const tile_job& job) {
+  return rows_beside<Isa> > 0 ? job.heads : 1;
+}
+
 template <class Isa>
 class rows_of_tile {
  public:
@@ -15,7 +25,8 @@ class rows_of_tile {
   int64_t head, from, last; // keys that some row sees: first_key .. head-1 and from .. last-1
   const float* first_q;     // the query of row 0
 
-  explicit rows_of_tile(const tile_job& job) : of_head(job.heads == 1 ? job.rows : static_cast<int>(job.p->rows)), job_(job), w_(*job.w) {
+  explicit rows_of_tile(const tile_job& job)
+      : of_head(heads_of<Isa>(job) == 1 ? job.rows : static_cast<int>(job.p->rows)), job_(job), w_(*job.w) {
     const plan& p = *job.p;
     const row_place first{static_cast<ptrdiff_t>(job.row % p.group), static_cast<ptrdiff_t>(job.row / p.group)};
     const seen begins = seen_by(p.see, first.query), ends = seen_by(p.see, (job.row + of_head - 1) / p.group);
@@ -26,9 +37,8 @@ class rows_of_tile {
     const ptrdiff_t group = p.group, first_head = job.kv_head * group + first.head;
     const float* q = first_q = p.q.data + first_head * p.q.head + first.query * p.q.token;
     float* out = p.out.data + first_head * p.out.head + first.query * p.out.token;
-    for (int h = 0; h < job.heads; ++h, q += group * p.q.head, out += group * p.out.head) place_rows(h * of_head, first, q, out);
-    for (int r = job.rows; r < in_groups; ++r) // as the last one
-      scale_row<Isa>(w_.q + (job.rows - 1) * static_cast<ptrdiff_t>(p.dim), p.dim, 1, w_.q + r * static_cast<ptrdiff_t>(p.dim));
+    for (int h = 0; h < heads_of<Isa>(job); ++h, q += group * p.q.head, out += group * p.out.head) place_rows(h * of_head, first, q, out);
+    if (in_groups > job.rows) scale(w_.q + (job.rows - 1) * static_cast<ptrdiff_t>(p.dim), 0, 1, job.rows, in_groups);
   }
 
   int64_t end() const { return last > from ? last : head; } // behind the last key that any row sees
@@ -42,7 +52,7 @@ class rows_of_tile {
   // What each row sees, or what all of them see; `first` counts heads within the group.
   void find_seen(const row_place& first, const seen& begins, const seen& ends) const {
     const visibility& see = job_.p->see;
-    const bool begin_alike = begins.head == ends.head && begins.from == ends.from; // so only the end moves
+    const bool begin_alike = Isa::lanes > 1 && begins.head == ends.head && begins.from == ends.from; // so only the end moves
     const int group = job_.p->group, rows = alike ? 1 : job_.rows;
     int left = group - static_cast<int>(first.head); // rows of this query
     int64_t query = first.query;
@@ -72,12 +82,15 @@ class rows_of_tile {
 
   // Rows one step apart: the queries of a head, or the heads of a query.
   void place_run(int row, int rows, const float* q, ptrdiff_t q_step, float* out, ptrdiff_t out_step) const {
-    const int dim = job_.p->dim; // copies that no store of a vector can change
-    const float scale = job_.p->scale;
-    float **out_rows = w_.out_rows + row, *to = w_.q + row * static_cast<ptrdiff_t>(dim);
-    for (int r = 0; r < rows; ++r, out += out_step) out_rows[r] = out;
-    if (q_step == dim && dim % 16 == 0) return scale_row<Isa>(q, rows * dim, scale, to);
-    for (int r = 0; r < rows; ++r, q += q_step, to += dim) scale_row<Isa>(q, dim, scale, to);
+    for (int r = row; r < row + rows; ++r, out += out_step) w_.out_rows[r] = out;
+    scale(q, q_step, job_.p->scale, row, row + rows);
+  }
+  __attribute__((noinline)) void scale(const float* q, ptrdiff_t step, float by, int row, int end) const {
+    const int dim = job_.p->dim;
+    float* to = w_.q + row * static_cast<ptrdiff_t>(dim);
+    const bool as_one = step == dim && dim % 16 == 0; // rows side by side
+    const int length = as_one ? (end - row) * dim : dim;
+    for (; row < end; row = as_one ? end : row + 1, q += step, to += dim) scale_row<Isa>(q, length, by, to);
   }
 };
 
