@@ -193,15 +193,16 @@ TEST_CASE("a_later_first_row_changes_no_bit") {
 TEST_CASE("few_queries_take_rows_of_keys_and_give_the_bits_of_panels") {
   for (int32_t dim : {4, 8, 12, 20, 36})
     for (int32_t group : {1, 2, 3, 4})
-      for (int32_t keys : {15, 31, 33, 66, 100}) {
+      for (int32_t keys : {15, 31, 32, 33, 63, 66, 100}) {
+        const int32_t first_key = keys % 2 == 0 ? 0 : 245; // or in two blocks, from the middle of a panel on
         INFO("dim ", dim, ", group ", group, ", keys ", keys);
-        problem p(shape("few queries").heads(group, 1).dims(dim, 5).lengths(1, keys));
+        problem p(shape("few queries").heads(group, 1).dims(dim, 5).lengths(1, keys).first_key(first_key));
         const std::vector<float> expected = numerics::attend(p.call());
         isas::for_each([&](int32_t isa) {
           const fovea_attention a = p.call(isa);
           const std::vector<float> got = solve(p, a);
           if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
-          check_panels(p, a, {fovea_scratch_best(&a)}, got);
+          if (first_key == 0) check_panels(p, a, {fovea_scratch_best(&a)}, got);
         });
       }
 }

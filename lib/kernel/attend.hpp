@@ -151,21 +151,22 @@ class tile_of_queries {
   void score_run(int64_t block, int run, int head) {
     const int row = head * rows_.of_head, begin = z_.from[run][row], end = z_.to[run][row + rows_.of_head - 1];
     if (begin >= end) return;
-    const int left = score_from_rows(head, block, begin & -16, end);
+    const int left = score_from_rows(head, block, begin, end);
     panels_.each(job_.kv_head + head, block, left, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
       by_groups<Isa>(rows_.of_head, rows_.alike,
                      [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, row + from, row + to); });
     });
   }
 
-  // Few queries whose keys nobody else wants as panels take them as they stand. Returns the first key that is left to panels.
+  // Few queries whose keys nobody else wants as panels take them as they stand. Returns the first panel that is left, as a key.
   int score_from_rows(int head, int64_t block, int begin, int end) const {
     const int rows = rows_.of_head_in_groups();
-    if (panels_.shared() || !takes_rows(p_, rows) || block + begin < p_.see.first_key) return begin;
+    if (panels_.shared() || !takes_rows(p_, rows)) return begin & -16;
     const int past = static_cast<int>(smaller(up16(end), p_.keys_end - block));
     const float* k = p_.k.data + (job_.kv_head + head) * p_.k.head;
     const float* at = k + static_cast<ptrdiff_t>(block + begin - p_.see.first_key) * p_.k.token;
-    return score_straight<Isa>(z_, {at, p_.k.token, begin, past}, head * rows_.of_head, rows) & -16;
+    const int left = score_straight<Isa>(z_, {at, p_.k.token, begin, end, past}, head * rows_.of_head, rows);
+    return left < end ? left & -16 : up16(end);
   }
 
   __attribute__((noinline)) void end_empty_rows() const {

@@ -6,10 +6,10 @@
 
 namespace fovea {
 
-struct key_rows { // keys from .. to-1 of the block stand at `at`
+struct key_rows { // keys from .. past-1 of the block stand at `at`; those from `to` on nobody sees
   const float* at;
   ptrdiff_t stride;
-  int from, to;
+  int from, to, past;
 };
 
 // As many groups of keys at once as hide the latency of a chain and what memory takes; with several rows, as many as may share what is
@@ -124,15 +124,21 @@ FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const fl
     for (int m = 0; m < Rows; ++m) Isa::store(s + m * score_stride + g * Isa::lanes, acc[g][m]);
 }
 
-// Whole steps of keys, as many as there are, for rows from `row` on; returns the first key that is left.
+// Steps over keys from .. to-1 and a few behind them, as far as `past`, for rows from `row` on. The last step may begin among keys that have
+// been scored already. Returns the first key that is left: the first of all if they do not fill one step.
 template <class Isa, int Rows>
 __attribute__((noinline)) int score_steps(const visit& z, const key_rows& keys, int row) {
   constexpr int step = straight_keys<Isa, Rows>;
+  if (keys.past - keys.from < step) return keys.from;
+  const int to = keys.from + step < keys.to ? keys.to : keys.from + step;
+  const ptrdiff_t stride = keys.stride;
   const float *k = keys.at, *q = z.q + row * static_cast<ptrdiff_t>(z.dim);
-  float* s = z.s + row * score_stride;
-  int key = keys.from;
-  for (; key + step <= keys.to; key += step, k += step * keys.stride) score_step<Isa, Rows>(k, keys.stride, z.dim, q, s + key);
-  return key;
+  float* s = z.s + row * score_stride + keys.from;
+  for (int left = to - keys.from; left > 0; left -= step, k += step * stride, s += step) {
+    if (left < step) k -= (step - left) * stride, s -= step - left;
+    score_step<Isa, Rows>(k, stride, z.dim, q, s);
+  }
+  return to;
 }
 
 template <class Isa>
