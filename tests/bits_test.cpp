@@ -211,8 +211,9 @@ TEST_CASE("heads_side_by_side_give_the_bits_of_heads_one_by_one") {
   const struct {
     int32_t kv_heads, group;
   } table[] = {{2, 1}, {2, 3}, {2, 5}, {3, 2}, {9, 1}, {9, 3}, {33, 1}};
-  for (const auto& [kv_heads, group] : table)
+  for (const auto& heads : table)
     for (int32_t queries : {1, 2}) {
+      const int32_t kv_heads = heads.kv_heads, group = heads.group;
       const int32_t keys = 15 + 3 * kv_heads + 32 * group, v_dim = group == 2 ? 17 : 5 * group;
       INFO("kv heads ", kv_heads, ", group ", group, ", queries ", queries, ", keys ", keys);
       const shape plain = shape("few rows a head").heads(kv_heads * group, kv_heads).dims(12, v_dim).lengths(queries, keys);
