@@ -7,7 +7,7 @@ namespace fovea {
 namespace {
 struct avx2 : avx_isa {
   using shapes = shape_list<shape<6, 1>, shape<4, 1>, shape<2, 2>, shape<1, 4>>;
-  static constexpr int rows = 48;
+  static constexpr int rows = 48, rows_beside = 128;
 };
 } // namespace
 const kernel avx2_kernel = kernel_of<avx2>(FOVEA_AVX2);

@@ -8,7 +8,7 @@ namespace {
 struct avx512 : avx512_isa {
   using shapes = shape_list<shape<12, 2>, shape<8, 2>, shape<4, 4>, shape<2, 4>, shape<1, 4>>;
   static constexpr bool smaller_stairs = true; // sixteen registers are enough to be fast
-  static constexpr int rows = 48;
+  static constexpr int rows = 48, rows_beside = 128;
 };
 } // namespace
 const kernel avx512_kernel = kernel_of<avx512>(FOVEA_AVX512);

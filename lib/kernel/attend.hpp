@@ -256,7 +256,7 @@ constexpr kernel kernel_with(int32_t isa, shape_list<Shapes...>) {
   return {isa,
           {Shapes::rows...},
           Isa::rows,
-          rows_beside<Isa>,
+          Isa::rows_beside,
           attend_tile<Isa>,
           merge_partials<Isa>,
           pack_one_panel<Isa>,

@@ -6,14 +6,10 @@
 
 namespace fovea {
 
-// How many rows several KV heads fill together, at most.
-template <class Isa>
-constexpr int rows_beside = Isa::lanes > 1 ? 32 : 0;
-
-// Heads side by side; without vectors always one, which compilers then know.
+// How many KV heads go side by side. Where it is always one, compilers know.
 template <class Isa>
 FOVEA_INLINE int heads_of(const tile_job& job) {
-  return rows_beside<Isa> > 0 ? job.heads : 1;
+  return Isa::rows_beside > 0 ? job.heads : 1;
 }
 
 template <class Isa>
