@@ -55,15 +55,16 @@ void attend_units(const plan& p, const workspace& w) {
   key_panels keys{w.panel_room >= panels && !every_score, first_panel, first_panel}; // those ask for keys that no row sees
   int32_t kv_head = -1, heads = 0; // `heads` wait for others that go beside them, up to this one
   const auto attend_heads = [&]() {
-    const int32_t rows = heads * static_cast<int32_t>(p.rows);
-    if (heads) p.isa->attend({&p, &w, &keys, kv_head + 1 - heads, heads, 0, rows, -1});
+    if (heads) p.isa->attend({&p, &w, &keys, kv_head + 1 - heads, heads, 0, heads * static_cast<int32_t>(p.rows), -1});
     heads = 0;
   };
   each_own_unit(p, [&](const unit& u) {
     if (u.kv_head != kv_head) keys.packed = first_panel;
     kv_head = u.kv_head;
-    if (w.heads > 1 && ++heads < w.heads) return;
-    if (heads) return attend_heads();
+    if (w.heads > 1) {
+      if (++heads == w.heads) attend_heads();
+      return;
+    }
     const int32_t rows = unit_row_count(p, u.row);
     for (int32_t r = 0; r < rows; r += w.rows)
       p.isa->attend({&p, &w, &keys, u.kv_head, 1, u.row + r, static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});

@@ -35,7 +35,8 @@ struct tile_job {
   const plan* p;
   const workspace* w;
   key_panels* keys;
-  int32_t kv_head, heads; // the first KV head, and how many side by side: several only if each has all its rows here
+  int32_t kv_head,
+      heads; // the first KV head, and how many side by side: several only if each has all its rows here, and its keys in one block
   int64_t row;
   int32_t rows; // of all heads together
   int32_t span; // all spans if negative; else only this one (counted from first_span), left in p->partials
@@ -47,7 +48,8 @@ struct row_place {
 };
 inline row_place place_of(const tile_job& job, int r) {
   const plan& p = *job.p;
-  const int64_t kv_head = job.kv_head + (job.row + r) / p.rows, row = (job.row + r) % p.rows;
+  int64_t kv_head = job.kv_head, row = job.row + r;
+  if (job.heads > 1) kv_head += row / p.rows, row %= p.rows;
   return {static_cast<ptrdiff_t>(kv_head * p.group + row % p.group), static_cast<ptrdiff_t>(row / p.group)};
 }
 

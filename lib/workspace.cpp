@@ -77,23 +77,23 @@ int64_t needed_panels(const plan& p) {
   return (p.see.end + 15) / 16 - p.see.first_key / 16;
 }
 
-// Few queries take keys as they stand, all but those at the edges of what is given.
-constexpr int edge_panels = 2;
+// Few queries take keys as they stand; panels are for what does not fill one step of that, a few at a time.
+constexpr int few_panels = 2;
 
-// Where heads have few rows and keys, each phase is so short that it waits for the end of the one before it: there heads go side by side.
-// Then all rows see the same keys, of one block.
+// Where heads have few rows and keys, each phase is so short that it waits for the end of the one before it: there heads go side by side,
+// at least four of them, or as many as there are. All rows see the same keys, of one block. Weights are told row by row, and want panels
+// that stay.
 int heads_beside(const plan& p, int rows) {
   const int room = p.isa->rows_beside;
-  if (p.partials || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
+  if (p.partials || p.modify.weights.data || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
   if (p.see.first_key / block_keys != (p.see.end - 1) / block_keys) return 1;
   if (p.rows > p.group && !(seen_by(p.see, 0) == seen_by(p.see, (p.rows - 1) / p.group))) return 1;
   return static_cast<int>(smaller((room - rows) / static_cast<int>(p.rows) + 1, p.kv_heads));
 }
 
 sizes best_sizes(const plan& p) {
-  const int64_t panels = takes_rows(p, p.rows) ? smaller(needed_panels(p), edge_panels) : needed_panels(p);
-  const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows)));
-  const int heads = heads_beside(p, rows);
+  const int64_t panels = takes_rows(p, p.rows) ? smaller(needed_panels(p), few_panels) : needed_panels(p);
+  const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows))), heads = heads_beside(p, rows);
   return {rows + (heads - 1) * static_cast<int>(p.rows), heads, p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
 }
 
@@ -119,7 +119,10 @@ bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
   const sizes best = best_sizes(p);
   if (cut(p, best, at + lost, w) <= room) return true;
   sizes n{best.rows, best.heads, smaller(best.panels, 4), best.spans};
-  if (n.heads > 1 && bytes(p, n) > room) n.rows -= (n.heads - 1) * static_cast<int>(p.rows), n.heads = 1;
+  while (n.heads > 1 && bytes(p, n) > room) {
+    const int fewer = n.heads / 2;
+    n.heads -= fewer, n.rows -= fewer * static_cast<int>(p.rows);
+  }
   while (n.rows > 1 && bytes(p, n) > room) n.rows = fitting_rows(*p.isa, n.rows - 1);
   n.panels = 0;
   const int64_t panel_bytes = 16 * static_cast<int64_t>(p.dim) * static_cast<int64_t>(sizeof(float));

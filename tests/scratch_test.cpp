@@ -66,6 +66,12 @@ TEST_CASE("the_fast_constant_is_worth_its_name") {
     fovea_attention a = sized(8, 8, 64, 64, 512, 512);
     a.isa = isa;
     CHECK(FOVEA_SCRATCH_FAST(64, 64, 48, 512) >= fovea_scratch_best(&a));
+    a = sized(8, 8, 64, 64, 16, 16);
+    a.isa = isa;
+    CHECK(FOVEA_SCRATCH_FAST(64, 64, 8 * 16, 16) >= fovea_scratch_best(&a)); // heads side by side
+    a = sized(8, 2, 64, 64, 1, 128);
+    a.isa = isa;
+    CHECK(FOVEA_SCRATCH_FAST(64, 64, 8, 32) >= fovea_scratch_best(&a));
   });
 }
 

@@ -139,7 +139,8 @@ FOVEA_API int32_t fovea_version(void);
  * Floats: a panel of 16 keys, a row of q, scores of a block, output of a span and of the row, sums of both, bookkeeping. */
 #define FOVEA_UP16(n) (((size_t)(n) + 15) / 16 * 16)
 #define FOVEA_SCRATCH(dim, v_dim) (64 + sizeof(float) * (17 * FOVEA_UP16(dim) + 272 + 2 * FOVEA_UP16(v_dim) + 2 * 16 + 96))
-/* With room for `rows` rows at once and for the panels of `keys` keys of one kv head: what speed wants. */
+/* With room for `rows` rows at once, of one kv head or of several that have few each, and for the panels of `keys` keys of one:
+ * what speed wants. */
 #define FOVEA_SCRATCH_FAST(dim, v_dim, rows, keys) \
   (FOVEA_SCRATCH(dim, v_dim) +                     \
    sizeof(float) * (FOVEA_UP16(keys) * (size_t)(dim) + FOVEA_UP16(rows) * (FOVEA_UP16(dim) + 2 * FOVEA_UP16(v_dim) + 272 + 96)))

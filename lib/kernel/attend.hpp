@@ -20,7 +20,7 @@ class tile_of_queries {
 
   void attend() {
     const int32_t one_past = first_span() + 1;
-    const bool alone = rows_.last <= span_keys * static_cast<int64_t>(one_past);
+    const bool alone = rows_.any.to <= span_keys * static_cast<int64_t>(one_past);
     if (job_.span >= 0) {
       attend_span(p_.first_span + job_.span, false);
       leave_partials();
@@ -46,14 +46,14 @@ class tile_of_queries {
   visit z_; // set by begin_span and visit_block
 
   int32_t first_span() const {
-    const int64_t first = rows_.head > p_.see.first_key ? p_.see.first_key : rows_.from;
+    const int64_t first = rows_.any.head > p_.see.first_key ? p_.see.first_key : rows_.any.from;
     return static_cast<int32_t>(first / span_keys);
   }
 
   __attribute__((noinline)) void attend_spans() {
     const int width = up16(p_.v_dim);
     clear(w_.total_top, w_.total_sum, w_.total_o, width);
-    for (int32_t span = first_span(); span * static_cast<int64_t>(span_keys) < rows_.last; ++span) {
+    for (int32_t span = first_span(); span * static_cast<int64_t>(span_keys) < rows_.any.to; ++span) {
       if (!sees(span * static_cast<int64_t>(span_keys), span_keys)) continue;
       attend_span(span, false);
       join_span<Isa>(w_, job_.rows, width);
@@ -63,8 +63,8 @@ class tile_of_queries {
 
   // Does any row see one of the keys at .. at + count - 1?
   bool sees(int64_t at, int count) const {
-    const bool in_head = rows_.head > p_.see.first_key && at < rows_.head && at + count > p_.see.first_key;
-    return in_head || (at < rows_.last && at + count > rows_.from && rows_.last > rows_.from);
+    const bool in_head = rows_.any.head > p_.see.first_key && at < rows_.any.head && at + count > p_.see.first_key;
+    return in_head || (at < rows_.any.to && at + count > rows_.any.from && rows_.any.to > rows_.any.from);
   }
 
   void clear(float* top, float* sum, float* o, int width) const {
@@ -75,7 +75,7 @@ class tile_of_queries {
 
   void attend_span(int32_t span, bool direct) {
     begin_span(direct);
-    const int64_t begin = span * static_cast<int64_t>(span_keys), end = smaller(begin + span_keys, rows_.last);
+    const int64_t begin = span * static_cast<int64_t>(span_keys), end = smaller(begin + span_keys, rows_.any.to);
     for (int64_t block = begin; block < end; block += block_keys)
       if (sees(block, block_keys)) visit_block(block);
     if (!direct && z_.start) clear(w_.top, w_.sum, w_.o, z_.width);
@@ -94,8 +94,8 @@ class tile_of_queries {
       z_.to[run] = z_.from[run] + w_.rows;
     }
     const int64_t left = p_.rows - job_.row - job_.rows;
-    z_.next_q = rows_.first_q + job_.rows * p_.q.token, z_.q_stride = p_.q.token;
     z_.next_rows = p_.group == 1 && left > 0 ? static_cast<int>(smaller(left, job_.rows)) : 0;
+    z_.next_q = rows_.first_q + (z_.next_rows ? job_.rows * p_.q.token : 0), z_.q_stride = p_.q.token;
     z_.start = true, z_.direct = direct, z_.done = 0;
     for (int r = 0; r < job_.rows; r += 16) f32x16<Isa>::all(lowest).store(w_.top + r);
   }
@@ -109,16 +109,20 @@ class tile_of_queries {
       for (int run = z_.first_run; run < 2; ++run) score_run(block, run, h);
     softmax_steps[p_.modify.step](z_);
     if (z_.direct && z_.done > z_.was_done) end_rows<Isa>(job_, z_.top, z_.was_done, z_.done < z_.rows ? z_.done : z_.rows);
-    z_.v = p_.v.data + job_.kv_head * p_.v.head + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token;
-    for (int h = 0; h < heads_of<Isa>(job_); ++h, z_.v += p_.v.head) add_values(h * rows_.of_head);
+    for (int h = 0; h < heads_of<Isa>(job_); ++h) {
+      const float* v = p_.v.data + (job_.kv_head + h) * p_.v.head;
+      z_.v = v + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token;
+      add_values(h * rows_.per_head);
+    }
     z_.start = false;
   }
 
-  // The rows of one head, from `row` on. Its last group may compute rows of the next head, too, but stores none.
+  // The rows of one head, from `row` on. Its last group may compute rows of the next head, too, but none behind z_.rows leaves.
   void add_values(int row) {
-    z_.rows = row + rows_.of_head;
+    z_.rows = row + rows_.per_head;
     if (z_.v_dim < 16) return value_rows_short<Isa>(z_, row);
-    by_groups<Isa>(rows_.of_head, rows_.alike, [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z_, row + from, row + to); });
+    by_groups<Isa>(rows_.per_head, rows_.alike,
+                   [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z_, row + from, row + to); });
   }
 
   // The runs of the block, and how many rows need no block behind it.
@@ -126,47 +130,45 @@ class tile_of_queries {
     const int32_t at = static_cast<int32_t>(block), first = static_cast<int32_t>(larger(block, p_.see.first_key));
     const int32_t end = static_cast<int32_t>(smaller(block + block_keys, p_.see.end));
     const auto within = [=](int32_t key) { return (key < first ? first : key < end ? key : end) - at; };
-    z_.first_run = rows_.head > first ? 0 : 1;
+    z_.first_run = rows_.any.head > first ? 0 : 1;
     z_.was_done = z_.done;
-    const int rows = rows_.in_groups, last = job_.rows - 1;
+    const int rows = rows_.in_groups;
     int32_t from = within(w_.sees[0].from), to = within(w_.sees[0].to);
     if (rows_.alike)
       for (int r = 0; r < rows; ++r) z_.from[1][r] = from, z_.to[1][r] = to;
     else
       for (int r = 0; r < rows; ++r) {
-        const seen& s = w_.sees[r < last ? r : last]; // rows that only fill the last group see what the last row sees
-        z_.from[1][r] = from = within(s.from), z_.to[1][r] = to = within(s.to);
+        from = within(rows_.seen_of(r).from), to = within(rows_.seen_of(r).to);
+        z_.from[1][r] = from, z_.to[1][r] = to;
       }
-    for (int r = 0; r < rows && z_.first_run == 0; ++r)
-      z_.from[0][r] = first - at, z_.to[0][r] = within(w_.sees[rows_.alike ? 0 : r < last ? r : last].head);
+    for (int r = 0; r < rows && z_.first_run == 0; ++r) z_.from[0][r] = first - at, z_.to[0][r] = within(rows_.seen_of(r).head);
     const bool begins = z_.first_run == 1 && z_.from[1][0] == from && from % 16 == 0; // as in the last row: so do all between
     z_.runs = !begins ? alike::nothing : z_.to[1][0] == to ? alike::all : alike::begin;
     z_.alike_from = from, z_.alike_to = to;
     if (rows_.alike && w_.sees[0].to <= end) z_.done = job_.rows;
-    while (z_.done < job_.rows && w_.sees[rows_.alike ? 0 : z_.done].to <= end) ++z_.done;
+    while (z_.done < job_.rows && rows_.seen_of(z_.done).to <= end) ++z_.done;
     if (z_.done == job_.rows || block + block_keys >= rows_.end()) z_.done = rows_.in_groups;
   }
 
-  // The same of scores: what stands there is overwritten when it is the turn of the next head.
+  // Scores of one run of keys for the rows of one head. Its last group may write rows of the next head, too, whose turn comes later.
   void score_run(int64_t block, int run, int head) {
-    const int row = head * rows_.of_head, begin = z_.from[run][row], end = z_.to[run][row + rows_.of_head - 1];
+    const int row = head * rows_.per_head, begin = z_.from[run][row], end = z_.to[run][row + rows_.per_head - 1];
     if (begin >= end) return;
-    const int left = score_from_rows(head, block, begin, end);
-    panels_.each(job_.kv_head + head, block, left, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
-      by_groups<Isa>(rows_.of_head, rows_.alike,
+    if (score_from_rows(head, block, begin, end)) return;
+    panels_.each(job_.kv_head + head, block, begin & -16, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
+      by_groups<Isa>(rows_.per_head, rows_.alike,
                      [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, row + from, row + to); });
     });
   }
 
-  // Few queries whose keys nobody else wants as panels take them as they stand. Returns the first panel that is left, as a key.
-  int score_from_rows(int head, int64_t block, int begin, int end) const {
-    const int rows = rows_.of_head_in_groups();
-    if (panels_.shared() || !takes_rows(p_, rows)) return begin & -16;
+  // Few queries whose keys nobody else wants as panels take them as they stand, if there are enough.
+  bool score_from_rows(int head, int64_t block, int begin, int end) const {
+    const int rows = rows_.per_head_in_groups;
+    if (panels_.shared() || !takes_rows(p_, rows)) return false;
     const int past = static_cast<int>(smaller(up16(end), p_.keys_end - block));
     const float* k = p_.k.data + (job_.kv_head + head) * p_.k.head;
     const float* at = k + static_cast<ptrdiff_t>(block + begin - p_.see.first_key) * p_.k.token;
-    const int left = score_straight<Isa>(z_, {at, p_.k.token, begin, end, past}, head * rows_.of_head, rows);
-    return left < end ? left & -16 : up16(end);
+    return score_straight<Isa>(z_, {at, p_.k.token, begin, end, past}, head * rows_.per_head, rows);
   }
 
   __attribute__((noinline)) void end_empty_rows() const {
@@ -210,7 +212,7 @@ class tile_of_queries {
       const auto score = [&](const packed_keys_view& k) {
         with_shape(typename Isa::shapes{}, 1, [&](auto s, int) { score_groups<Isa, decltype(s)>(z_, k, run, row, row + 1); });
       };
-      if (from < to) panels_.each(job_.kv_head + row / rows_.of_head, block, from & -16, up16(to), score);
+      if (from < to) panels_.each(job_.kv_head, block, from & -16, up16(to), score);
     }
     return any;
   }

@@ -15,48 +15,51 @@ FOVEA_INLINE int heads_of(const tile_job& job) {
 template <class Isa>
 class rows_of_tile {
  public:
-  int of_head;              // rows of each KV head
-  int in_groups;            // rows of the tile, the last group rounded up
-  bool alike;               // all rows see the same keys
-  int64_t head, from, last; // keys that some row sees: first_key .. head-1 and from .. last-1
-  const float* first_q;     // the query of row 0
+  int per_head, per_head_in_groups; // rows of each KV head, and with the last group rounded up
+  int in_groups;                    // rows of the tile, the last group rounded up
+  bool alike;                       // all rows see the same keys
+  seen any;                         // keys that some row sees
+  const float* first_q;             // the query of row 0
 
   explicit rows_of_tile(const tile_job& job)
-      : of_head(heads_of<Isa>(job) == 1 ? job.rows : static_cast<int>(job.p->rows)), job_(job), w_(*job.w) {
+      : per_head(heads_of<Isa>(job) == 1 ? job.rows : static_cast<int>(job.p->rows)), job_(job), w_(*job.w) {
     const plan& p = *job.p;
-    const row_place first{static_cast<ptrdiff_t>(job.row % p.group), static_cast<ptrdiff_t>(job.row / p.group)};
-    const seen begins = seen_by(p.see, first.query), ends = seen_by(p.see, (job.row + of_head - 1) / p.group);
+    const int head_in_group = static_cast<int>(job.row % p.group);
+    const int64_t query = job.row / p.group;
+    const seen begins = seen_by(p.see, query), ends = seen_by(p.see, (job.row + per_head - 1) / p.group);
     alike = begins == ends; // runs only grow, so all rows between see the same
-    by_groups<Isa>(of_head, alike, [&](auto, int, int end) { in_groups = job.rows - of_head + end; });
-    head = ends.head, from = begins.from, last = ends.to;
-    find_seen(first, begins, ends);
-    const ptrdiff_t group = p.group, first_head = job.kv_head * group + first.head;
-    const float* q = first_q = p.q.data + first_head * p.q.head + first.query * p.q.token;
-    float* out = p.out.data + first_head * p.out.head + first.query * p.out.token;
-    for (int h = 0; h < heads_of<Isa>(job); ++h, q += group * p.q.head, out += group * p.out.head) place_rows(h * of_head, first, q, out);
-    if (in_groups > job.rows) scale(w_.q + (job.rows - 1) * static_cast<ptrdiff_t>(p.dim), 0, 1, job.rows, in_groups);
+    any = {ends.head, begins.from, ends.to};
+    find_seen(head_in_group, query, begins, ends);
+    by_groups<Isa>(per_head, alike, [&](auto, int, int end) { per_head_in_groups = end; });
+    in_groups = job.rows - per_head + per_head_in_groups;
+    const float* q = p.q.data + static_cast<ptrdiff_t>(query) * p.q.token;
+    float* out = p.out.data + static_cast<ptrdiff_t>(query) * p.out.token;
+    first_q = q + (job.kv_head * static_cast<ptrdiff_t>(p.group) + head_in_group) * p.q.head;
+    for (int h = 0; h < heads_of<Isa>(job); ++h) {
+      const ptrdiff_t head = (job.kv_head + h) * static_cast<ptrdiff_t>(p.group);
+      place_rows(h * per_head, head_in_group, q + head * p.q.head, out + head * p.out.head);
+    }
+    repeat_last_row();
   }
 
-  int64_t end() const { return last > from ? last : head; } // behind the last key that any row sees
-  // Of one head alone, its last group rounded up.
-  int of_head_in_groups() const { return in_groups - job_.rows + of_head; }
+  int64_t end() const { return any.to > any.from ? any.to : any.head; } // behind the last key that any row sees
+  // Rows that only fill the last group see what the last row sees.
+  const seen& seen_of(int row) const { return w_.sees[alike ? 0 : row < job_.rows ? row : job_.rows - 1]; }
 
  private:
   const tile_job& job_;
   const workspace& w_;
 
-  // What each row sees, or what all of them see; `first` counts heads within the group.
-  void find_seen(const row_place& first, const seen& begins, const seen& ends) const {
+  // What each row sees, or what all of them see.
+  void find_seen(int head_in_group, int64_t query, const seen& begins, const seen& ends) const {
     const visibility& see = job_.p->see;
     const bool begin_alike = Isa::lanes > 1 && begins.head == ends.head && begins.from == ends.from; // so only the end moves
     const int group = job_.p->group, rows = alike ? 1 : job_.rows;
-    int left = group - static_cast<int>(first.head); // rows of this query
-    int64_t query = first.query;
     seen s = begins, *sees = w_.sees;
     for (int r = 0; r < rows; ++r) {
       sees[r] = s;
-      if (--left > 0) continue;
-      left = group, ++query;
+      if (++head_in_group < group) continue;
+      head_in_group = 0, ++query; // the next row is the first head of the next query
       if (begin_alike)
         s.to = static_cast<int32_t>(clamp(see.position + query + see.right + 1, begins.to, see.end));
       else
@@ -64,29 +67,33 @@ class rows_of_tile {
     }
   }
 
-  // The rows of one KV head, from row `begin` of the tile on.
-  void place_rows(int begin, const row_place& first, const float* q, float* out) const {
+  // The rows of one KV head, from row `begin` of the tile on. q and out: of its first head and the first query.
+  void place_rows(int begin, int head_in_group, const float* q, float* out) const {
     const plan& p = *job_.p;
-    if (p.group == 1) return place_run(begin, of_head, q, p.q.token, out, p.out.token);
-    int head_in_group = static_cast<int>(first.head);
-    for (int r = begin, end = begin + of_head, rows; r < end; r += rows, head_in_group = 0) { // of each query its heads
-      rows = static_cast<int>(smaller(p.group - head_in_group, end - r));
-      place_run(r, rows, q, p.q.head, out, p.out.head);
-      q += p.q.token - head_in_group * p.q.head, out += p.out.token - head_in_group * p.out.head;
+    if (p.group == 1) return place_run(begin, per_head, q, p.q.token, out, p.out.token);
+    const int end = begin + per_head;
+    for (ptrdiff_t query = 0, row = begin; row < end; ++query, head_in_group = 0) {
+      const int r = static_cast<int>(row), rows = static_cast<int>(smaller(p.group - head_in_group, end - row));
+      place_run(r, rows, q + query * p.q.token + head_in_group * p.q.head, p.q.head, out + query * p.out.token + head_in_group * p.out.head,
+                p.out.head);
+      row += rows;
     }
   }
 
   // Rows one step apart: the queries of a head, or the heads of a query.
   void place_run(int row, int rows, const float* q, ptrdiff_t q_step, float* out, ptrdiff_t out_step) const {
-    for (int r = row; r < row + rows; ++r, out += out_step) w_.out_rows[r] = out;
-    scale(q, q_step, job_.p->scale, row, row + rows);
+    for (int r = 0; r < rows; ++r) w_.out_rows[row + r] = out + r * out_step;
+    scale(q, q_step, job_.p->scale, row, rows);
   }
-  __attribute__((noinline)) void scale(const float* q, ptrdiff_t step, float by, int row, int end) const {
-    const int dim = job_.p->dim;
-    float* to = w_.q + row * static_cast<ptrdiff_t>(dim);
-    const bool as_one = step == dim && dim % 16 == 0; // rows side by side
-    const int length = as_one ? (end - row) * dim : dim;
-    for (; row < end; row = as_one ? end : row + 1, q += step, to += dim) scale_row<Isa>(q, length, by, to);
+  void repeat_last_row() const { // where the last group is not full
+    const int rows = in_groups - job_.rows;
+    if (rows > 0) scale(w_.q + (job_.rows - 1) * static_cast<ptrdiff_t>(job_.p->dim), 0, 1, job_.rows, rows);
+  }
+  __attribute__((noinline)) void scale(const float* q, ptrdiff_t step, float by, int row, int rows) const {
+    int length = job_.p->dim;
+    float* to = w_.q + row * static_cast<ptrdiff_t>(length);
+    if (step == length && length % 16 == 0) length *= rows, rows = 1; // side by side they are one
+    for (ptrdiff_t r = 0; r < rows; ++r) scale_row<Isa>(q + r * step, length, by, to + r * length);
   }
 };
 

@@ -80,7 +80,8 @@ __attribute__((noinline)) void move_to_top(const visit& z, int row, float refere
         });
 }
 
-// top = max(top, nearest integer of the largest score), for a register of rows from .. to-1; rescale = 2^(old top - top). Were scores moved?
+// For a register of rows from .. to-1: top = max(top, nearest integer of the largest score), rescale = 2^(old top - top).
+// Were scores moved?
 template <class Isa>
 FOVEA_INLINE bool raise_register(const visit& z, int from, int to, const one_register<Isa>& peak) {
   using rows = one_register<Isa>;

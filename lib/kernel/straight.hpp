@@ -124,12 +124,12 @@ FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const fl
     for (int m = 0; m < Rows; ++m) Isa::store(s + m * score_stride + g * Isa::lanes, acc[g][m]);
 }
 
-// Steps over keys from .. to-1 and a few behind them, as far as `past`, for rows from `row` on. The last step may begin among keys that have
-// been scored already. Returns the first key that is left: the first of all if they do not fill one step.
+// Steps over keys from .. to-1, and a few behind them as far as `past`, for rows from `row` on. The last step may begin among keys that
+// have been scored already. Nothing is done, and false returned, where keys do not fill one step.
 template <class Isa, int Rows>
-__attribute__((noinline)) int score_steps(const visit& z, const key_rows& keys, int row) {
+__attribute__((noinline)) bool score_steps(const visit& z, const key_rows& keys, int row) {
   constexpr int step = straight_keys<Isa, Rows>;
-  if (keys.past - keys.from < step) return keys.from;
+  if (keys.past - keys.from < step) return false;
   const int to = keys.from + step < keys.to ? keys.to : keys.from + step;
   const ptrdiff_t stride = keys.stride;
   const float *k = keys.at, *q = z.q + row * static_cast<ptrdiff_t>(z.dim);
@@ -138,11 +138,11 @@ __attribute__((noinline)) int score_steps(const visit& z, const key_rows& keys, 
     if (left < step) k -= (step - left) * stride, s -= step - left;
     score_step<Isa, Rows>(k, stride, z.dim, q, s);
   }
-  return to;
+  return true;
 }
 
 template <class Isa>
-FOVEA_INLINE int score_straight(const visit& z, const key_rows& keys, int row, int rows) {
+FOVEA_INLINE bool score_straight(const visit& z, const key_rows& keys, int row, int rows) {
   if (rows == 1) return score_steps<Isa, 1>(z, keys, row);
   if (rows == 2) return score_steps<Isa, 2>(z, keys, row);
   return score_steps<Isa, 4>(z, keys, row);
