@@ -31,6 +31,12 @@ struct key_panels {
 // So few rows of queries, with nobody after them, use rows of K as they stand: panels would cost more than they save.
 inline bool takes_rows(const plan& p, int64_t rows) { return !p.packed_keys && rows <= 4 && p.dim % 4 == 0; }
 
+// Four of them, where registers have quarters, use scratch of their own on the way: queries spread over their quarters, and twice what is
+// transposed in one go.
+constexpr int quads = 8, quad_keys = 4 * quads, quad_columns = 16, quad_floats = quad_keys * quad_columns;
+inline bool takes_quads(const plan& p, int64_t rows) { return takes_rows(p, rows) && rows > 2 && p.dim % quad_columns == 0; }
+constexpr int quads_panels(int dim) { return 1 + (2 * quad_floats + 16 * dim - 1) / (16 * dim); }
+
 struct tile_job {
   const plan* p;
   const workspace* w;
@@ -58,6 +64,7 @@ struct kernel {
   int8_t tile_rows[8]; // rows of the shapes, largest first, ending in 1
   int32_t rows;        // of a tile of queries; a multiple of the largest shape
   int32_t rows_beside; // that heads of few rows fill together; 0 where it does not pay
+  bool has_quarters;   // registers of sixteen, which take four rows of queries by quads of keys
   void (*attend)(const tile_job&);
   void (*merge)(const plan&);
   void (*pack_panel)(const float* rows, ptrdiff_t stride, int dim, float* panel);

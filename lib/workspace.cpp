@@ -92,7 +92,8 @@ int heads_beside(const plan& p, int rows) {
 }
 
 sizes best_sizes(const plan& p) {
-  const int64_t panels = takes_rows(p, p.rows) ? smaller(needed_panels(p), few_panels) : needed_panels(p);
+  const int few = p.isa->has_quarters && takes_quads(p, p.rows) ? quads_panels(p.dim) : few_panels;
+  const int64_t panels = takes_rows(p, p.rows) ? smaller(needed_panels(p), few) : needed_panels(p);
   const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows))), heads = heads_beside(p, rows);
   return {rows + (heads - 1) * static_cast<int>(p.rows), heads, p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
 }

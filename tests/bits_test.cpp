@@ -191,7 +191,7 @@ TEST_CASE("a_later_first_row_changes_no_bit") {
 }
 
 TEST_CASE("few_queries_take_rows_of_keys_and_give_the_bits_of_panels") {
-  for (int32_t dim : {4, 8, 12, 20, 36})
+  for (int32_t dim : {4, 8, 12, 16, 20, 36, 48})
     for (int32_t group : {1, 2, 3, 4})
       for (int32_t keys : {15, 31, 32, 33, 63, 66, 100}) {
         const int32_t first_key = keys % 2 == 0 ? 0 : 245; // or in two blocks, from the middle of a panel on
@@ -235,10 +235,12 @@ TEST_CASE("heads_side_by_side_give_the_bits_of_heads_one_by_one") {
 }
 
 TEST_CASE("strides_change_no_bit") {
-  for (storage place : {storage::tokens_first, storage::padded_rows}) {
-    const shape s = shape("prefill").heads(4, 2).dims(20, 12).lengths(18, 40).causal();
-    problem contiguous(s), strided(shape(s).in(place));
-    isas::for_each(
-        [&](int32_t isa) { CHECK(data::same_bits(solve(strided, strided.call(isa)), solve(contiguous, contiguous.call(isa)))); });
-  }
+  const shape works[] = {shape("prefill").heads(4, 2).dims(20, 12).lengths(18, 40).causal(),
+                         shape("few queries").heads(8, 2).dims(32, 7).lengths(1, 300)};
+  for (const shape& s : works)
+    for (storage place : {storage::tokens_first, storage::padded_rows}) {
+      problem contiguous(s), strided(shape(s).in(place));
+      isas::for_each(
+          [&](int32_t isa) { CHECK(data::same_bits(solve(strided, strided.call(isa)), solve(contiguous, contiguous.call(isa)))); });
+    }
 }

@@ -58,7 +58,7 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
 
 #if defined(__AVX512F__)
 struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
-  static constexpr bool joins_rows = true;
+  static constexpr bool joins_rows = true, has_quarters = true;
   template <class Op>
   static FOVEA_INLINE reg join_rows(const float* rows, Op op) { // sixteen of them
     reg four[4];
@@ -73,14 +73,38 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
     }
     return join_fours<__m512>(four, op);
   }
+  // Four numbers of each of four rows, `step` rows apart.
+  template <class Row>
+  static FOVEA_INLINE __m512 quarters_of(Row row, int step) {
+    const __m512 low = _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(row(0))), _mm_loadu_ps(row(step)), 1);
+    return _mm512_insertf32x4(_mm512_insertf32x4(low, _mm_loadu_ps(row(2 * step)), 2), _mm_loadu_ps(row(3 * step)), 3);
+  }
   // The same with quarters: rows l, l + 4, l + 8 and l + 12 share a register.
   template <class Row>
   static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {
-    const auto four = [&](int l) FOVEA_LAMBDA_INLINE {
-      const __m512 low = _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(row(l))), _mm_loadu_ps(row(l + 4)), 1);
-      return _mm512_insertf32x4(_mm512_insertf32x4(low, _mm_loadu_ps(row(l + 8)), 2), _mm_loadu_ps(row(l + 12)), 3);
-    };
+    const auto four = [&](int l) FOVEA_LAMBDA_INLINE { return quarters_of([&](int i) FOVEA_LAMBDA_INLINE { return row(l + i); }, 4); };
     transpose_fours<__m512>(four(0), four(1), four(2), four(3), t);
+  }
+  // Quarters of a register: four numbers of each of four rows, in t[i] number i of each four times.
+  template <class Row>
+  static FOVEA_INLINE void spread_within_quarters(Row row, reg (&t)[4]) {
+    const __m512 x = quarters_of(row, 1);
+    t[0] = _mm512_permute_ps(x, 0x00), t[1] = _mm512_permute_ps(x, 0x55);
+    t[2] = _mm512_permute_ps(x, 0xaa), t[3] = _mm512_permute_ps(x, 0xff);
+  }
+  // Sixteen numbers of each of four rows; quarter j of t[i] holds number 4j + i of all four.
+  template <class Row>
+  static FOVEA_INLINE void transpose_quarters(Row row, reg (&t)[4]) {
+    const auto all = [&](int l) FOVEA_LAMBDA_INLINE { return _mm512_loadu_ps(row(l)); };
+    transpose_fours<__m512>(all(0), all(1), all(2), all(3), t);
+  }
+  static FOVEA_INLINE reg spread_four(const float* p) { return _mm512_broadcast_f32x4(_mm_loadu_ps(p)); }
+  // Quarter m of four registers is row m.
+  static FOVEA_INLINE void store_quarters(float* p, ptrdiff_t stride, const reg* x) {
+    const __m512 low01 = _mm512_shuffle_f32x4(x[0], x[1], 0x44), high01 = _mm512_shuffle_f32x4(x[0], x[1], 0xee);
+    const __m512 low23 = _mm512_shuffle_f32x4(x[2], x[3], 0x44), high23 = _mm512_shuffle_f32x4(x[2], x[3], 0xee);
+    store(p, _mm512_shuffle_f32x4(low01, low23, 0x88)), store(p + stride, _mm512_shuffle_f32x4(low01, low23, 0xdd));
+    store(p + 2 * stride, _mm512_shuffle_f32x4(high01, high23, 0x88)), store(p + 3 * stride, _mm512_shuffle_f32x4(high01, high23, 0xdd));
   }
   // Eight columns with half the loads: a register holds eight numbers of rows l and l + 4. What comes out are columns i and i + 4 of keys
   // 0 .. 7 in t[i], of the others in t[i + 4].

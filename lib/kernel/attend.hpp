@@ -4,6 +4,7 @@
 #include "kernel/dot.hpp"
 #include "kernel/merge.hpp"
 #include "kernel/panels.hpp"
+#include "kernel/quads.hpp"
 #include "kernel/queries.hpp"
 #include "kernel/row_softmax.hpp"
 #include "kernel/scores.hpp"
@@ -168,7 +169,11 @@ class tile_of_queries {
     const int past = static_cast<int>(smaller(up16(end), p_.keys_end - block));
     const float* k = p_.k.data + (job_.kv_head + head) * p_.k.head;
     const float* at = k + static_cast<ptrdiff_t>(block + begin - p_.see.first_key) * p_.k.token;
-    return score_straight<Isa>(z_, {at, p_.k.token, begin, end, past}, head * rows_.per_head, rows);
+    const key_rows keys{at, p_.k.token, begin, end, past};
+    if constexpr (Isa::has_quarters)
+      if (takes_quads(p_, rows) && w_.panel_room >= quads_panels(p_.dim))
+        return score_by_quads<Isa>(z_, keys, head * rows_.per_head, w_.panels);
+    return score_straight<Isa>(z_, keys, head * rows_.per_head, rows);
   }
 
   __attribute__((noinline)) void end_empty_rows() const {
@@ -259,6 +264,7 @@ constexpr kernel kernel_with(int32_t isa, shape_list<Shapes...>) {
           {Shapes::rows...},
           Isa::rows,
           Isa::rows_beside,
+          Isa::has_quarters,
           attend_tile<Isa>,
           merge_partials<Isa>,
           pack_one_panel<Isa>,

@@ -1,0 +1,123 @@
+// Scores for four queries straight from rows of K, where a register holds four fours of numbers: a quarter for each query, a lane of it for
+// each of four keys. Four rows of K are transposed within quarters and stored, and come back a column of four keys at a time, for all
+// quarters at once by the load. So half a shuffle a product is enough, where a register of sixteen keys takes a whole one. The chains are
+// those of the tile: one for each key, over dim, ascending.
+#pragma once
+#include "kernel/straight.hpp"
+
+namespace fovea {
+
+// The compiler keeps the order of what is before and behind: it would transpose first and multiply then, and each waits for other pipes.
+FOVEA_INLINE void keep_order() { __asm__ volatile("" ::: "memory"); }
+
+// out[16 * c ..]: column c of each query, four times.
+template <class Isa>
+FOVEA_INLINE void spread_queries(const float* q, int dim, float* out) {
+  for (int c = 0; c < dim; c += 4, out += 64) {
+    typename Isa::reg t[4];
+    Isa::spread_within_quarters([&](int m) FOVEA_LAMBDA_INLINE { return q + m * static_cast<ptrdiff_t>(dim) + c; }, t);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) Isa::store(out + 16 * i, t[i]);
+  }
+}
+
+// Sixteen columns of four rows of K; column c of all four begins at out + 16 * (c % 4) + 4 * (c / 4).
+template <class Isa>
+FOVEA_INLINE void transpose_quad(const float* k, ptrdiff_t stride, float* out) {
+  typename Isa::reg t[4];
+  Isa::transpose_quarters([&](int l) FOVEA_LAMBDA_INLINE { return k + l * stride; }, t);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) Isa::store(out + 16 * i, t[i]);
+}
+
+// Walks the rows of K sixteen columns at a time, step by step; the last step may begin among keys that have been there already.
+class quad_walk {
+ public:
+  quad_walk(const float* at, ptrdiff_t stride, int dim, int keys) : row_(at), stride_(stride), dim_(dim), left_(keys - quad_keys) {}
+  FOVEA_INLINE const float* at() const { return row_ + column_; }
+  const float* step() const { return row_; } // its first row
+  int column() const { return column_; }
+  ptrdiff_t stride() const { return stride_; }
+  // Stays where it is at the end: what is transposed then, nobody asks for.
+  FOVEA_INLINE void move() {
+    column_ += quad_columns;
+    if (column_ < dim_) return;
+    const int keys = left_ < quad_keys ? left_ : quad_keys;
+    column_ = 0, row_ += keys * stride_, left_ -= keys;
+  }
+
+ private:
+  const float* row_;
+  ptrdiff_t stride_;
+  int column_ = 0, dim_, left_;
+};
+
+// What is asked for ahead, a line of memory each: of rows side by side a part of the next step in the order of memory, else sixteen
+// columns of each of its rows.
+struct lines_ahead {
+  const float* at;
+  ptrdiff_t step;
+};
+inline lines_ahead ahead_of(const quad_walk& walk, int dim) {
+  const float* next = walk.step() + quad_keys * walk.stride();
+  return walk.stride() == dim ? lines_ahead{next + walk.column() * quad_keys, 16} : lines_ahead{next + walk.column(), walk.stride()};
+}
+
+// The products of sixteen columns. Between them the next sixteen are transposed, and as much of the step behind may be asked for.
+template <class Isa, bool Fetches>
+FOVEA_INLINE void multiply_quads(const float* q, const float* k, const quad_walk& next, float* transposed, lines_ahead far,
+                                 typename Isa::reg (&acc)[quads]) {
+  const float* row = next.at();
+#pragma GCC unroll 16
+  for (int c = 0; c < quad_columns; ++c, q += 16) {
+    const auto x = Isa::load(q);
+    if (c % 2 == 0) {
+      transpose_quad<Isa>(row, next.stride(), transposed);
+      row = forget_origin(row + 4 * next.stride()), transposed += 64;
+    }
+    if constexpr (Fetches) {
+      __builtin_prefetch(far.at), __builtin_prefetch(far.at + far.step);
+      far.at = forget_origin(far.at + 2 * far.step);
+    }
+#pragma GCC unroll 8
+    for (int g = 0; g < quads; ++g) acc[g] = Isa::fma(Isa::spread_four(k + 64 * g + 16 * (c % 4) + 4 * (c / 4)), x, acc[g]);
+    keep_order();
+  }
+}
+
+template <class Isa, bool Fetches>
+__attribute__((noinline)) void score_quads(const visit& z, const key_rows& keys, int row, float* scratch) {
+  const int count = keys.from + quad_keys < keys.to ? keys.to - keys.from : quad_keys, dim = z.dim;
+  float *q = scratch, *transposed = q + 16 * static_cast<ptrdiff_t>(dim), *other = transposed + quad_floats;
+  spread_queries<Isa>(z.q + row * static_cast<ptrdiff_t>(dim), dim, q);
+  quad_walk next(keys.at, keys.stride, dim, count);
+  const float* first = next.at();
+  for (int g = 0; g < quads; ++g) transpose_quad<Isa>(first + 4 * g * keys.stride, keys.stride, transposed + 64 * g);
+  float* s = z.s + row * score_stride + keys.from;
+  for (int at = 0; at < count; at += quad_keys) {
+    if (at + quad_keys > count) at = count - quad_keys;
+    typename Isa::reg acc[quads];
+#pragma GCC unroll 8
+    for (auto& x : acc) x = Isa::spread(0);
+    for (int c = 0; c < dim; c += quad_columns) {
+      next.move();
+      multiply_quads<Isa, Fetches>(q + 16 * c, transposed, next, other, ahead_of(next, dim), acc);
+      float* const done = transposed;
+      transposed = other, other = done;
+    }
+#pragma GCC unroll 8
+    for (int g = 0; g < quads; g += 4) Isa::store_quarters(s + at + 4 * g, score_stride, acc + g);
+  }
+}
+
+// Nothing is done, and false returned, where keys do not fill one step. Where there are no more of them than one block, nothing is fetched
+// that is wanted at once.
+template <class Isa>
+FOVEA_INLINE bool score_by_quads(const visit& z, const key_rows& keys, int row, float* scratch) {
+  if (keys.past - keys.from < quad_keys) return false;
+  const bool only_block = z.start && z.done >= z.rows;
+  only_block ? score_quads<Isa, false>(z, keys, row, scratch) : score_quads<Isa, true>(z, keys, row, scratch);
+  return true;
+}
+
+} // namespace fovea
