@@ -44,6 +44,10 @@ const kernel* find_kernel(int32_t isa) {
   return nullptr;
 }
 
+#if defined(__x86_64__) || defined(__i386__)
+bool caches_keep_up() { return cpu_has<read_cpu>(cpu_caches_keep_up); }
+#endif
+
 } // namespace fovea
 
 int32_t fovea_isa() {

@@ -74,4 +74,8 @@ struct kernel {
 
 const kernel* find_kernel(int32_t isa); // null: this machine or this build has it not
 
+// Can the caches of this core be asked for a whole block of V beside the one in use? Where they are slow, such requests stand in the way
+// of those that are urgent.
+bool caches_keep_up();
+
 } // namespace fovea

@@ -7,6 +7,8 @@ namespace fovea {
 namespace {
 struct avx2 : avx_isa {
   using shapes = shape_list<shape<6, 1>, shape<4, 1>, shape<2, 2>, shape<1, 4>>;
+  using scores_of_few = shape<4, 2, 8>;
+  using values_of_few = shape<4, 3, 8>; // three passes over V instead of four
   static constexpr int rows = 48, rows_beside = 128;
 };
 } // namespace

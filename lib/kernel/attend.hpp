@@ -44,7 +44,13 @@ class tile_of_queries {
   const workspace& w_;
   const rows_of_tile<Isa> rows_;
   const panels_of_keys<Isa> panels_;
+  const bool few_ = takes_shapes_for_few();
   visit z_; // set by begin_span and visit_block
+
+  bool takes_shapes_for_few() const {
+    if constexpr (Isa::shapes_for_few) return rows_.per_head_in_groups == 4 && !caches_keep_up();
+    return false;
+  }
 
   int32_t first_span() const {
     const int64_t first = rows_.any.head > p_.see.first_key ? p_.see.first_key : rows_.any.from;
@@ -122,6 +128,8 @@ class tile_of_queries {
   void add_values(int row) {
     z_.rows = row + rows_.per_head;
     if (z_.v_dim < 16) return value_rows_short<Isa>(z_, row);
+    if constexpr (Isa::shapes_for_few)
+      if (few_) return value_groups<Isa, typename Isa::values_of_few>(z_, row, row + 4);
     by_groups<Isa>(rows_.per_head, rows_.alike,
                    [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z_, row + from, row + to); });
   }
@@ -157,6 +165,8 @@ class tile_of_queries {
     if (begin >= end) return;
     if (score_from_rows(head, block, begin, end)) return;
     panels_.each(job_.kv_head + head, block, begin & -16, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
+      if constexpr (Isa::shapes_for_few)
+        if (few_) return score_groups<Isa, typename Isa::scores_of_few>(z_, k, run, row, row + 4);
       by_groups<Isa>(rows_.per_head, rows_.alike,
                      [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, row + from, row + to); });
     });

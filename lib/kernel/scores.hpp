@@ -11,27 +11,25 @@ struct packed_keys_view { // keys from .. to-1 of the block stand as panels at `
   int from, to;
 };
 
-// For one row memory is the limit: what comes a kilobyte later is fetched ahead of the hardware.
-struct load_ahead {
-  static constexpr bool whole = true;
-  static FOVEA_INLINE void fetch(const float* p) { __builtin_prefetch(p + 256); }
-  template <class Vector>
-  static FOVEA_INLINE Vector load(const float* p) {
-    fetch(p);
-    return Vector::load(p);
-  }
+// For few rows memory is the limit: what comes so many floats later is fetched ahead of the hardware.
+template <int Floats>
+struct load_ahead : load_whole {
+  static FOVEA_INLINE void fetch(const float* p) { __builtin_prefetch(p + Floats); }
 };
+// One row asks for the next kilobyte, several for the next page of memory: there the hardware begins anew.
+template <class Shape>
+using load_of_keys = std::conditional_t<Shape::rows == 1, load_ahead<256>, std::conditional_t<of_few<Shape>, load_ahead<1024>, load_whole>>;
 
 template <class Isa, class Shape>
 FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row, int key) {
   accumulator<Isa, Shape> acc;
   acc.clear();
   const float* panel = k.at + static_cast<ptrdiff_t>((key & -16) - k.from) * z.dim + key % 16;
-  using load = std::conditional_t<Shape::rows == 1, load_ahead, load_whole>;
   const ptrdiff_t dim = z.dim;
-  tile(rows_view<Isa, Shape::rows, ptrdiff_t>(z.q + row * dim, dim), panels_view{panel, 16 * dim, 16}, z.dim, load{}, acc);
+  tile(rows_view<Isa, Shape::rows, ptrdiff_t>(z.q + row * dim, dim), panels_view{panel, Shape::lanes < 16 ? 8 : 16 * dim, 16}, z.dim,
+       load_of_keys<Shape>{}, acc);
   float* s = z.s + row * score_stride + key;
-  acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * 16); });
+  acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * Shape::lanes); });
 }
 
 // Half of a tile's keys, for groups of rows that see no more of them: on the diagonal, and behind the last key. Worth it where more than

@@ -9,7 +9,6 @@ namespace fovea {
 // What an accumulator tile covers: `rows` of a, `vectors` panels of `lanes` columns. All of it stays in registers.
 template <int Rows, int Vectors, int Lanes = 16>
 struct shape {
-  static_assert(Lanes == 16 || Vectors == 1, "columns narrower than a panel are walked one by one");
   static constexpr int rows = Rows, vectors = Vectors, lanes = Lanes;
 };
 
@@ -77,7 +76,10 @@ FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next
   using vector = floats<Isa, Shape::lanes>;
   vector y[Shape::vectors];
 #pragma GCC unroll 16
-  for (int n = 0; n < Shape::vectors; ++n) y[n] = from.template load<vector>(b + n * next);
+  for (int n = 0; n < Shape::vectors; ++n) {
+    if constexpr (Load::whole) from.fetch(b + n * next);
+    y[n] = from.template load<vector>(b + n * next);
+  }
 #pragma GCC unroll 16
   for (int m = 0; m < Shape::rows; ++m)
 #pragma GCC unroll 16

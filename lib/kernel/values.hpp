@@ -30,20 +30,20 @@ struct whole_columns : columns {
   }
 };
 
-// The same for a few rows in several passes over V, where memory is the limit: each pass fetches its part of the next block.
+// The same for a few rows in several passes over V, where memory is the limit: each pass fetches its part of the next block, or of the rows
+// that it comes to soon.
+template <int Rows, int Cache>
 struct fetching_columns : whole_columns {
-  ptrdiff_t block;
-
-  template <class Vector>
-  FOVEA_INLINE Vector load(const float* p) const {
-    __builtin_prefetch(p + block, 0, 2);
-    return Vector::load(p);
-  }
+  ptrdiff_t stride;
+  FOVEA_INLINE void fetch(const float* p) const { __builtin_prefetch(p + Rows * stride, 0, Cache); }
 };
 template <class Isa, class Shape>
 FOVEA_INLINE auto columns_for(const visit& z, int in_o, int at) {
-  if constexpr (!Isa::by_lane && Shape::rows > 1 && Shape::rows <= 4 && Shape::vectors < 4)
-    return fetching_columns{{{in_o, at, Shape::lanes}}, block_keys * z.v_stride};
+  constexpr int first_cache = 3, second_cache = 2;
+  if constexpr (of_few<Shape>)
+    return fetching_columns<16, first_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
+  else if constexpr (!Isa::by_lane && Shape::rows > 1 && Shape::rows <= 4 && Shape::vectors < 4)
+    return fetching_columns<block_keys, second_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
   else
     return whole_columns{{in_o, at, Shape::lanes}};
 }
@@ -64,7 +64,7 @@ __attribute__((noinline)) void add_row_by_row(const visit& z, int row, Columns c
       vector x = acc.at[m][n];
       const float* s = z.s + (row + m) * score_stride;
       for (int key = from[m], end = to[m]; key < end; ++key)
-        if (!only_shown || s[key] != 0) x = fma_by(s[key], c.template load<vector>(z.v_row(key) + c.at + n * 16), x);
+        if (!only_shown || s[key] != 0) x = fma_by(s[key], c.template load<vector>(z.v_row(key) + c.at + n * Shape::lanes), x);
       acc.at[m][n] = x;
     }
 }
@@ -76,7 +76,7 @@ using weights_view = rows_view<Isa, Shape::rows, std::integral_constant<ptrdiff_
 template <class Isa, class Shape, class Columns>
 FOVEA_INLINE void add_shared(const visit& z, int row, int begin, int end, Columns c, accumulator<Isa, Shape>& acc) {
   const float* s = z.s + row * score_stride + begin;
-  if (begin < end) tile(weights_view<Isa, Shape>(s, {}), panels_view{z.v_row(begin) + c.at, 16, z.v_stride}, end - begin, c, acc);
+  if (begin < end) tile(weights_view<Isa, Shape>(s, {}), panels_view{z.v_row(begin) + c.at, Shape::lanes, z.v_stride}, end - begin, c, acc);
 }
 
 // One run of keys: first what not all rows of the group see yet, then what all see, then what not all see any more. Where each row begins
@@ -93,7 +93,7 @@ FOVEA_INLINE void add_run(const visit& z, int run, int row, Columns c, accumulat
     const float* v = z.v_row(key) + c.at;
 #pragma GCC unroll 16
     for (int n = 0; n < Shape::vectors; ++n)
-      acc.at[m][n] = fma_by(s[m * score_stride + key], c.template load<vector>(v + n * 16), acc.at[m][n]);
+      acc.at[m][n] = fma_by(s[m * score_stride + key], c.template load<vector>(v + n * Shape::lanes), acc.at[m][n]);
   };
   const auto add_ragged = [&](key_limit low, key_limit high) FOVEA_LAMBDA_INLINE {
     auto copy = acc; // so that acc itself may stay in registers
@@ -145,11 +145,11 @@ FOVEA_INLINE void settle(const visit& z, const value_group& g, Columns c, accumu
   float* o = z.o + static_cast<ptrdiff_t>(row) * z.width + c.in_o;
   if (!z.start)
     acc.each([&](int m, int n, vector& x)
-                 FOVEA_LAMBDA_INLINE { x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * 16), x); });
-  if (!g.leaves) return acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x.store(o + m * z.width + n * 16); });
+                 FOVEA_LAMBDA_INLINE { x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * Shape::lanes), x); });
+  if (!g.leaves) return acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x.store(o + m * z.width + n * Shape::lanes); });
   const auto zero = vector::all(0);
   const auto leave = [&](int m, int n, vector& x)
-                         FOVEA_LAMBDA_INLINE { c.store(z.out[row + m] + c.at + n * 16, fma_by(z.inverse[row + m], x, zero)); };
+                         FOVEA_LAMBDA_INLINE { c.store(z.out[row + m] + c.at + n * Shape::lanes, fma_by(z.inverse[row + m], x, zero)); };
   if (row + Shape::rows <= z.rows) return acc.each(leave);
   acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE {
     if (row + m < z.rows) leave(m, n, x);
@@ -173,7 +173,7 @@ FOVEA_INLINE void value_tile(const visit& z, const value_group& g, Columns c) {
   accumulator<Isa, Shape> acc;
   acc.clear();
   if (Isa::lanes > 1 && g.even) // a second copy of the loop; on a microcontroller code counts for more
-    tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, 16, z.v_stride}, g.to - g.from, c, acc);
+    tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, Shape::lanes, z.v_stride}, g.to - g.from, c, acc);
   else
     for (int run = z.first_run; run < 2; ++run)
       if constexpr (Shape::rows == 1)

@@ -50,6 +50,10 @@ constexpr int largest_rows(shape_list<Shape, Smaller...>) {
   return Shape::rows;
 }
 
+// Few queries with nobody beside them may have a shape of their own, of narrow vectors: it asks for memory ahead.
+template <class Shape>
+constexpr bool of_few = Shape::rows > 1 && Shape::rows <= 4 && Shape::lanes == 8;
+
 template <class Shape>
 using fewer_vectors = shape<Shape::rows, (Shape::vectors + 1) / 2, Shape::lanes>;
 
