@@ -74,8 +74,11 @@ struct kernel {
 
 const kernel* find_kernel(int32_t isa); // null: this machine or this build has it not
 
-// Can the caches of this core be asked for a whole block of V beside the one in use? Where they are slow, such requests stand in the way
-// of those that are urgent.
-bool caches_keep_up();
+// What pays on one vendor's cores does not on another's: measured on Zen 4, Zen 5 and Golden Cove, in docs/speed.md.
+#if defined(__x86_64__) || defined(__i386__)
+bool core_of_amd();
+#else
+constexpr bool core_of_amd() { return false; }
+#endif
 
 } // namespace fovea

@@ -84,7 +84,7 @@ constexpr int few_panels = 2;
 // at least four of them, or as many as there are. All rows see the same keys, of one block. Weights are told row by row, and want panels
 // that stay.
 int heads_beside(const plan& p, int rows) {
-  const int room = p.isa->rows_beside;
+  const int room = core_of_amd() ? p.isa->rows_beside : static_cast<int>(smaller(p.isa->rows_beside, 32)); // else only the shortest
   if (p.partials || p.modify.weights.data || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
   if (p.see.first_key / block_keys != (p.see.end - 1) / block_keys) return 1;
   if (p.rows > p.group && !(seen_by(p.see, 0) == seen_by(p.see, (p.rows - 1) / p.group))) return 1;

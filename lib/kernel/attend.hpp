@@ -47,10 +47,8 @@ class tile_of_queries {
   const bool few_ = takes_shapes_for_few();
   visit z_; // set by begin_span and visit_block
 
-  bool takes_shapes_for_few() const {
-    if constexpr (Isa::shapes_for_few) return rows_.per_head_in_groups == 4 && !caches_keep_up();
-    return false;
-  }
+  // They ask for what is wanted soon. Where a whole block ahead can be asked for, as on AMD's cores, the others are better.
+  bool takes_shapes_for_few() const { return Isa::shapes_for_few && rows_.per_head_in_groups == 4 && !core_of_amd(); }
 
   int32_t first_span() const {
     const int64_t first = rows_.any.head > p_.see.first_key ? p_.see.first_key : rows_.any.from;

@@ -14,8 +14,7 @@ inline uint64_t saved_registers() {
   return static_cast<uint64_t>(high) << 32 | low;
 }
 
-// Not an ISA: the caches of AMD's cores keep up with requests for data that is wanted much later.
-constexpr int32_t cpu_caches_keep_up = 31;
+constexpr int32_t cpu_of_amd = 31; // a bit that is no ISA's
 
 // Bit i is set when ISA i can run.
 inline uint32_t read_cpu() {
@@ -27,7 +26,7 @@ inline uint32_t read_cpu() {
   const bool fma = ymm && (c & bit_FMA) && (c & bit_AVX);
   const bool avx2 = fma && has_7 && (b7 & bit_AVX2);
   constexpr uint32_t wide = bit_AVX512F | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
-  uint32_t isas = __get_cpuid(0, &a, &b, &unused, &d) && b == signature_AMD_ebx ? 1u << cpu_caches_keep_up | 1 : 1;
+  uint32_t isas = __get_cpuid(0, &a, &b, &unused, &d) && b == signature_AMD_ebx ? 1u << cpu_of_amd | 1 : 1;
   if (fma) isas |= 1u << FOVEA_SCALAR;
   if (c & bit_SSE4_1) isas |= 1u << FOVEA_SSE41;
   if (avx2) isas |= 1u << FOVEA_AVX2;
