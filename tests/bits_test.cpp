@@ -234,6 +234,11 @@ TEST_CASE("heads_side_by_side_give_the_bits_of_heads_one_by_one") {
     }
 }
 
+// What lets an ISA choose to which of two integers it takes a score halfway between them (docs/numerics.md, section 3).
+TEST_CASE("the_polynomial_at_one_half_is_twice_that_at_minus_one_half") {
+  for (float n : {-98.0f, -7.0f, 0.0f}) CHECK(numerics::exp2(n + 0.5f, 0) == 2 * numerics::exp2(n - 0.5f, 0));
+}
+
 TEST_CASE("strides_change_no_bit") {
   const shape works[] = {shape("prefill").heads(4, 2).dims(20, 12).lengths(18, 40).causal(),
                          shape("few queries").heads(8, 2).dims(32, 7).lengths(1, 300)};

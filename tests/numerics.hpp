@@ -168,7 +168,7 @@ class row {
         peak = scores.back() > peak ? scores.back() : peak;
       }
     if (seen.empty()) return;
-    const float top = nearest(peak) > span.top ? nearest(peak) : span.top;
+    const float even = nearest(peak / 2) * 2, top = even > span.top ? even : span.top;
     enter(gather(seen, scores, top), span);
   }
 

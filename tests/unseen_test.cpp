@@ -159,15 +159,20 @@ TEST_CASE("what_a_mask_hides_has_weight_0_in_a_row_of_nan_too") {
       });
 }
 
-TEST_CASE("told_weights_of_a_row_with_one_key_of_nan_are_nan_on_every_isa") {
-  for (int32_t keys : {2, 17, 320})
-    isas::for_each([&](int32_t isa) {
-      problem p(shape("a key of NaN").dims(9).lengths(2, keys).weights(0));
-      const fovea_attention a = p.call(isa);
-      put_bits(p.k.at(0, keys / 2, 0), nan_patterns[0]);
-      solve(p, a);
-      int numbers = 0;
-      for (size_t i = 0; i < p.modifiers.weights.size(); ++i) numbers += !std::isnan(p.modifiers.weights[i]);
-      CHECK(numbers == 0);
-    });
+TEST_CASE("told_weights_of_a_row_with_one_key_of_nan_or_infinity_are_nan_on_every_isa") {
+  const uint32_t infinity = 0x7f800000u;
+  for (uint32_t bits : {nan_patterns[0], infinity})
+    for (int32_t keys : {2, 17, 320})
+      for (int32_t key : {0, keys / 2, keys - 1}) // the largest score may be that key's, or that of one behind it
+        isas::for_each([&](int32_t isa) {
+          INFO("bits ", bits, ", key ", key, " of ", keys);
+          problem p(shape("a key of NaN").dims(9).lengths(2, keys).weights(0));
+          const fovea_attention a = p.call(isa);
+          put_bits(p.k.at(0, key, 0), bits);
+          for (int32_t i = 0; i < 2; ++i) p.q.at(0, i, 0) = 1; // so that infinity is a score of plus infinity
+          solve(p, a);
+          int numbers = 0;
+          for (size_t i = 0; i < p.modifiers.weights.size(); ++i) numbers += !std::isnan(p.modifiers.weights[i]);
+          CHECK(numbers == 0);
+        });
 }

@@ -237,12 +237,13 @@ class tile_of_queries {
     const int step = stage == 1 ? 0 : stage == 2 && p_.modify.step == 1 ? 0 : p_.modify.step;
     z_.unbiased = stage == 2;
     if (step) modify_steps[step](z_, row);
-    if (stage == 0) weights_of_row<Isa>(z_, row, top);
-    const float by = stage == 0 ? w_.inverse[row] : ln_2;
     const bool broken = stage == 0 && total != total;
+    if (stage == 0 && !broken) weights_of_row<Isa>(z_, row, top);
+    const float by = stage == 0 ? w_.inverse[row] : ln_2;
     out += static_cast<ptrdiff_t>(z_.block - p_.see.first_key);
     for (int run = z_.first_run; run < 2; ++run)
-      for (int j = z_.from[run][row]; j < z_.to[run][row]; ++j) out[j] = !broken ? s[j] * by : s[j] != 0 ? __builtin_nanf("") : 0;
+      for (int j = z_.from[run][row]; j < z_.to[run][row]; ++j)
+        out[j] = !broken ? s[j] * by : s[j] != minus_infinity ? __builtin_nanf("") : 0;
   }
 
   __attribute__((noinline)) void leave_partials() const {

@@ -12,7 +12,7 @@ constexpr float deepest = -100.f;          // exponents stop here: 2^-100 cannot
 constexpr float lowest = -3e38f;           // the reference of a row that has seen no key
 constexpr float exact_limit = 4194048.f;   // below it, power_magic - top is exact
 
-// The reference for a largest score x: an integer at most 1 away. Floats from 2^23 on are integers already, and magic would round them.
+// An integer at most 1 away. Floats from 2^23 on are integers already, and magic would round them.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> nearest(const floats<Isa, N>& x) {
   constexpr float whole = 8388608.f;
@@ -20,25 +20,44 @@ FOVEA_INLINE floats<Isa, N> nearest(const floats<Isa, N>& x) {
   return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -whole, whole, rounded.r[i], x.r[i]); });
 }
 
+// The even number nearest to x; x itself from 2^24 on.
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> nearest_even(const floats<Isa, N>& x) {
+  const auto half = nearest(x * floats<Isa, N>::all(.5f));
+  return half + half;
+}
+
 // (2^r - 1) / r for |r| <= 1/2.
 constexpr float slope_terms[] = {1.32647273e-3f, 9.67151299e-3f, 5.55073358e-2f, 2.40222424e-1f, 6.93147004e-1f};
 
 template <class Isa>
-FOVEA_INLINE typename Isa::reg exp2_slope(typename Isa::reg r) {
-  auto p = Isa::fma(Isa::spread(slope_terms[0]), r, Isa::spread(slope_terms[1]));
-  p = Isa::fma(p, r, Isa::spread(slope_terms[2]));
-  p = Isa::fma(p, r, Isa::spread(slope_terms[3]));
-  return Isa::fma(p, r, Isa::spread(slope_terms[4]));
+FOVEA_INLINE typename Isa::reg exp2_slope(typename Isa::reg r, float times = 1) {
+  auto p = Isa::fma(Isa::spread(times * slope_terms[0]), r, Isa::spread(times * slope_terms[1]));
+  p = Isa::fma(p, r, Isa::spread(times * slope_terms[2]));
+  p = Isa::fma(p, r, Isa::spread(times * slope_terms[3]));
+  return Isa::fma(p, r, Isa::spread(times * slope_terms[4]));
 }
 
-// 2^(score - top) for an integer top: shift = power_magic - top, floor = top + deepest. The subtraction happens in the exponent, without
+// 2^(score - top) for an even top: shift = shift_of<Isa> - top, floor = top + deepest. The subtraction happens in the exponent, without
 // rounding. The power of two is multiplied, so that a NaN stays one whatever its bits.
+//
+// Where one instruction tells what is left of the nearest integer, it takes halfway to the even one, and t must do so, too: with an even
+// top that wants an even bias, 128, and half of everything to make up for it. The others take halfway to the odd one. It is the same, as
+// the polynomial at 1/2 is twice that at -1/2, to the bit.
+template <class Isa>
+constexpr float shift_of = Isa::tells_fraction ? power_magic + 1 : power_magic;
+
 template <class Isa>
 FOVEA_INLINE typename Isa::reg exp2_reg(typename Isa::reg score, typename Isa::reg shift, typename Isa::reg floor) {
   const auto x = Isa::max(score, floor);
   const auto t = Isa::add(x, shift);
-  const auto r = Isa::sub(x, Isa::sub(t, shift)); // exact, |r| <= 1/2
-  return Isa::mul(Isa::fma(exp2_slope<Isa>(r), r, Isa::spread(1.f)), Isa::power(t));
+  if constexpr (Isa::tells_fraction) {
+    const auto r = Isa::fraction(x);
+    return Isa::mul(Isa::fma(exp2_slope<Isa>(r, .5f), r, Isa::spread(.5f)), Isa::power(t));
+  } else {
+    const auto r = Isa::sub(x, Isa::sub(t, shift)); // exact, |r| <= 1/2
+    return Isa::mul(Isa::fma(exp2_slope<Isa>(r), r, Isa::spread(1.f)), Isa::power(t));
+  }
 }
 // The same for sixteen lanes where a product overwrites what it is added to: terms come anew with each product, sixteen times each, and
 // (slope * r + 1) * 2^n becomes slope * 2^n * r + 2^n, which rounds alike.
@@ -82,7 +101,7 @@ FOVEA_INLINE floats<Isa, N> exp2_from(const floats<Isa, N>& score, typename Isa:
 // 2^x for x <= 0, no deeper than 2^-100: an exact power of two when x is an integer.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> exp2_below(const floats<Isa, N>& x) {
-  return exp2_from(x, Isa::spread(power_magic), Isa::spread(deepest));
+  return exp2_from(x, Isa::spread(shift_of<Isa>), Isa::spread(deepest));
 }
 
 } // namespace fovea

@@ -1,4 +1,4 @@
-// The reference of a row: the nearest integer of the largest score so far. Weights are powers of two of what a score is above it.
+// The reference of a row: the even number nearest to the largest score so far. Weights are powers of two of what a score is above it.
 #pragma once
 #include "kernel/exp2.hpp"
 #include "kernel/modify.hpp"
@@ -58,7 +58,7 @@ float peak_of(const visit& z, int row) {
   return largest(find_peaks<Isa, Step, alike::nothing>(z, row));
 }
 
-// Is power_magic - top exact? Not for a NaN either.
+// Is shift_of - top exact? Not for a NaN either.
 FOVEA_INLINE bool exact(float top) { return top < exact_limit && top > -exact_limit; }
 
 template <class Isa>
@@ -80,12 +80,12 @@ __attribute__((noinline)) void move_to_top(const visit& z, int row, float refere
         });
 }
 
-// For a register of rows from .. to-1: top = max(top, nearest integer of the largest score), rescale = 2^(old top - top).
+// For a register of rows from .. to-1: top = max(top, nearest even number of the largest score), rescale = 2^(old top - top).
 // Were scores moved?
 template <class Isa>
 FOVEA_INLINE bool raise_register(const visit& z, int from, int to, const one_register<Isa>& peak) {
   using rows = one_register<Isa>;
-  const auto old = rows::load(z.top + from), top = max(nearest(peak), old);
+  const auto old = rows::load(z.top + from), top = max(nearest_even(peak), old);
   top.store(z.top + from);
   if (!z.start) exp2_below(old - top).store(z.rescale + from);
   if (all_exact<Isa>(top)) return false;

@@ -16,7 +16,7 @@ struct levels {
     using rows = one_register<Isa>;
     auto top = rows::load(z.top + from);
     if (moved) top.r[0] = Isa::inside(top.r[0], 1 - exact_limit, exact_limit, top.r[0], Isa::spread(0));
-    (rows::all(power_magic) - top).store(shift);
+    (rows::all(shift_of<Isa>) - top).store(shift);
     (top + rows::all(deepest)).store(floor);
   }
 };
@@ -174,14 +174,13 @@ __attribute__((noinline)) void raise_and_weigh(const visit& shared) {
   leave_totals<Isa>(z, leaving);
 }
 
-// The weights of one row for its final reference, for those who ask to see them. In a row of NaN it may be no number, and then moves
-// nothing: minus infinity is to stay the mark of a hidden key.
+// The weights of one row for its final reference, for those who ask to see them.
 template <class Isa>
 __attribute__((noinline)) void weights_of_row(const visit& z, int row, float top) {
-  const bool moves = !exact(top) && top - top == 0;
+  const bool moves = !exact(top);
   if (moves) move_to_top<Isa>(z, row, top);
   const float from = moves ? 0 : top;
-  weigh_masked_row<Isa>(z, row, power_magic - from, from + deepest);
+  weigh_masked_row<Isa>(z, row, shift_of<Isa> - from, from + deepest);
 }
 
 template <class Isa>
