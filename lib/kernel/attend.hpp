@@ -163,10 +163,7 @@ class tile_of_queries {
     if (begin >= end) return;
     if (score_from_rows(head, block, begin, end)) return;
     panels_.each(job_.kv_head + head, block, begin & -16, up16(end), [&](const packed_keys_view& k) FOVEA_LAMBDA_INLINE {
-      if constexpr (Isa::shapes_for_few)
-        if (few_) return score_groups<Isa, typename Isa::scores_of_few>(z_, k, run, row, row + 4);
-      by_groups<Isa>(rows_.per_head, rows_.alike,
-                     [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z_, k, run, row + from, row + to); });
+      score_rows<Isa>(z_, k, run, {row, rows_.per_head, rows_.alike, few_});
     });
   }
 

@@ -11,14 +11,15 @@ struct packed_keys_view { // keys from .. to-1 of the block stand as panels at `
   int from, to;
 };
 
-// For few rows memory is the limit: what comes so many floats later is fetched ahead of the hardware.
+// For few rows memory is the limit: what comes so many floats later is fetched ahead of the hardware. With sixteen lanes that is slower.
 template <int Floats>
 struct load_ahead : load_whole {
   static FOVEA_INLINE void fetch(const float* p) { __builtin_prefetch(p + Floats); }
 };
 // One row asks for the next kilobyte, several for the next page of memory: there the hardware begins anew.
-template <class Shape>
-using load_of_keys = std::conditional_t<Shape::rows == 1, load_ahead<256>, std::conditional_t<of_few<Shape>, load_ahead<1024>, load_whole>>;
+template <class Isa, class Shape>
+using load_of_keys = std::conditional_t < Shape::rows == 1 &&
+                     Isa::lanes<16, load_ahead<256>, std::conditional_t<of_few<Shape>, load_ahead<1024>, load_whole>>;
 
 template <class Isa, class Shape>
 FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row, int key) {
@@ -27,7 +28,7 @@ FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row,
   const float* panel = k.at + static_cast<ptrdiff_t>((key & -16) - k.from) * z.dim + key % 16;
   const ptrdiff_t dim = z.dim;
   tile(rows_view<Isa, Shape::rows, ptrdiff_t>(z.q + row * dim, dim), panels_view{panel, Shape::lanes < 16 ? 8 : 16 * dim, 16}, z.dim,
-       load_of_keys<Shape>{}, acc);
+       load_of_keys<Isa, Shape>{}, acc);
   float* s = z.s + row * score_stride + key;
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * Shape::lanes); });
 }
@@ -63,6 +64,23 @@ __attribute__((noinline)) void score_groups(const visit& shared, const packed_ke
         score_tile<Isa, whole>(z, k, r, key);
       }
   });
+}
+
+struct rows_of_head {
+  int from, count;
+  bool alike; // they see the same keys
+  bool few;   // they take the shapes for few
+};
+
+template <class Isa>
+FOVEA_INLINE void score_rows(const visit& z, const packed_keys_view& k, int run, const rows_of_head& rows) {
+  const int row = rows.from;
+  if constexpr (Isa::shapes_for_few)
+    if (rows.few) return score_groups<Isa, typename Isa::scores_of_few>(z, k, run, row, row + 4);
+  if constexpr (Isa::lanes == 16) // on one panel eight rows are not products enough to hide how long one takes
+    if (rows.alike && rows.count % 16 == 0 && k.to == k.from + 16) return score_groups<Isa, shape<16, 1>>(z, k, run, row, row + rows.count);
+  by_groups<Isa>(rows.count, rows.alike,
+                 [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z, k, run, row + from, row + to); });
 }
 
 } // namespace fovea
