@@ -36,7 +36,7 @@ FOVEA_INLINE Reg join_fours(const Reg (&x)[4], Op op) {
 }
 
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
-  static constexpr bool joins_rows = true, shapes_for_few = true;
+  static constexpr bool joins_rows = true, shapes_for_few = true, fetches_values = true;
   // Sixteen lanes of each of eight rows, joined by the fixed tree: i and i + 8, then + 4, + 2, + 1; a lane for each row.
   template <class Op>
   static FOVEA_INLINE reg join_rows(const float* rows, Op op) {

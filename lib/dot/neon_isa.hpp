@@ -9,7 +9,8 @@ namespace fovea {
 struct neon_isa {
   using reg = float32x4_t;
   static constexpr int lanes = 4, columns_at_once = 4, rows_a_pointer = 1;
-  static constexpr bool smaller_stairs = false, joins_rows = false, has_quarters = false, shapes_for_few = false, tells_fraction = false;
+  static constexpr bool smaller_stairs = false, joins_rows = false, has_quarters = false, shapes_for_few = false, tells_fraction = false,
+                        fetches_values = false;
 #if defined(__aarch64__)
   static constexpr bool by_lane = true; // a product may take one factor from any lane of a register
   using sixteen = float32x4x4_t;

@@ -125,11 +125,7 @@ class tile_of_queries {
   // The rows of one head, from `row` on. Its last group may compute rows of the next head, too, but none behind z_.rows leaves.
   void add_values(int row) {
     z_.rows = row + rows_.per_head;
-    if (z_.v_dim < 16) return value_rows_short<Isa>(z_, row);
-    if constexpr (Isa::shapes_for_few)
-      if (few_) return value_groups<Isa, typename Isa::values_of_few>(z_, row, row + 4);
-    by_groups<Isa>(rows_.per_head, rows_.alike,
-                   [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z_, row + from, row + to); });
+    value_rows<Isa>(z_, {row, rows_.per_head, rows_.alike, few_});
   }
 
   // The runs of the block, and how many rows need no block behind it.

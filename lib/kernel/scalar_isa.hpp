@@ -10,7 +10,7 @@ struct scalar_isa {
   using reg = float;
   static constexpr int lanes = 1;
   static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, has_quarters = false, shapes_for_few = false,
-                        tells_fraction = false;
+                        tells_fraction = false, fetches_values = false;
   static constexpr int columns_at_once = 4, rows_a_pointer = 1;
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }

@@ -66,12 +66,7 @@ __attribute__((noinline)) void score_groups(const visit& shared, const packed_ke
   });
 }
 
-struct rows_of_head {
-  int from, count;
-  bool alike; // they see the same keys
-  bool few;   // they take the shapes for few
-};
-
+// All rows of a head.
 template <class Isa>
 FOVEA_INLINE void score_rows(const visit& z, const packed_keys_view& k, int run, const rows_of_head& rows) {
   const int row = rows.from;

@@ -30,18 +30,20 @@ struct whole_columns : columns {
   }
 };
 
-// The same for a few rows in several passes over V, where memory is the limit: each pass fetches its part of the next block, or of the rows
-// that it comes to soon.
+// The same where memory is the limit, as for a few rows in several passes over V: each pass fetches its part of the next block, or of the
+// rows that it comes to soon.
 template <int Rows, int Cache>
 struct fetching_columns : whole_columns {
   ptrdiff_t stride;
   FOVEA_INLINE void fetch(const float* p) const { __builtin_prefetch(p + Rows * stride, 0, Cache); }
 };
-template <class Isa, class Shape>
+template <class Isa, class Shape, bool Soon>
 FOVEA_INLINE auto columns_for(const visit& z, int in_o, int at) {
   constexpr int first_cache = 3, second_cache = 2;
   if constexpr (of_few<Shape>)
     return fetching_columns<16, first_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
+  else if constexpr (Soon)
+    return fetching_columns<8, first_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
   else if constexpr (!Isa::by_lane && Shape::rows > 1 && Shape::rows <= 4 && Shape::vectors < 4)
     return fetching_columns<block_keys, second_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
   else
@@ -198,8 +200,8 @@ FOVEA_INLINE bool group_works(const visit& z, int row, int rows) {
   return sees || z.start || (z.direct && row + rows <= z.done);
 }
 
-// All columns of a run of rows.
-template <class Isa, class Shape>
+// All columns of a run of rows. Soon: each row of V asks for one that comes soon.
+template <class Isa, class Shape, bool Soon = false>
 __attribute__((noinline)) void value_groups(const visit& shared, int first_row, int end_row) {
   value_group group[most_groups<Isa, Shape>];
   int groups = 0;
@@ -212,7 +214,7 @@ __attribute__((noinline)) void value_groups(const visit& shared, int first_row, 
     constexpr int width = whole::vectors * whole::lanes;
     for (int end = whole::vectors > 1 ? z.v_dim & -16 : z.width; c + width <= end; c += width)
       for (int g = 0; g < groups; ++g)
-        value_tile<Isa, whole>(z, group[g], columns_for<Isa, whole>(z, c, column_at(c & -16, z.v_dim) + c % 16));
+        value_tile<Isa, whole>(z, group[g], columns_for<Isa, whole, Soon>(z, c, column_at(c & -16, z.v_dim) + c % 16));
   });
 }
 
@@ -221,6 +223,23 @@ template <class Isa>
 __attribute__((noinline)) void value_rows_short(const visit& z, int first) {
   for (int r = first; r < z.rows; ++r)
     if (group_works(z, r, 1)) value_tile<Isa, shape<1, 1>>(z, group_of<shape<1, 1>>(z, r), columns{0, 0, z.v_dim});
+}
+
+// All rows of a head.
+template <class Isa>
+FOVEA_INLINE void value_rows(const visit& z, const rows_of_head& rows) {
+  const int row = rows.from;
+  if (z.v_dim < 16) return value_rows_short<Isa>(z, row);
+  if constexpr (Isa::shapes_for_few)
+    if (rows.few) return value_groups<Isa, typename Isa::values_of_few>(z, row, row + 4);
+  by_groups<Isa>(rows.count, rows.alike, [&](auto s, int from, int to) {
+    using group_shape = decltype(s);
+    constexpr int cached = 8192; // floats: more do not stay in the first cache from one tile to the next
+    if constexpr (Isa::fetches_values && group_shape::rows == largest_rows(typename Isa::shapes{}))
+      if ((z.to[1][row + to - 1] - z.from[1][row + from]) * z.v_dim > cached)
+        return value_groups<Isa, group_shape, true>(z, row + from, row + to);
+    value_groups<Isa, group_shape>(z, row + from, row + to);
+  });
 }
 
 } // namespace fovea

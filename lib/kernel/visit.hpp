@@ -96,6 +96,13 @@ using stair_shapes = std::conditional_t<Isa::smaller_stairs, decltype(stairs_of(
 template <class Isa, class Shape>
 constexpr int most_groups = Shape::rows < largest_rows(stair_shapes<Isa>{}) ? 2 : (Isa::rows + Shape::rows - 1) / Shape::rows;
 
+// The rows of one head, for one phase.
+struct rows_of_head {
+  int from, count;
+  bool alike; // they see the same keys
+  bool few;   // they take the shapes for few
+};
+
 // Runs a phase over all rows in groups: phase(shape, first row, row after the last).
 template <class Shapes, class Phase>
 FOVEA_INLINE void by_groups_of(Shapes shapes, int rows, Phase phase) {
