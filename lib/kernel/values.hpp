@@ -43,7 +43,7 @@ FOVEA_INLINE auto columns_for(const visit& z, int in_o, int at) {
   if constexpr (of_few<Shape>)
     return fetching_columns<16, first_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
   else if constexpr (Soon)
-    return fetching_columns<8, first_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
+    return fetching_columns<12, first_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
   else if constexpr (!Isa::by_lane && Shape::rows > 1 && Shape::rows <= 4 && Shape::vectors < 4)
     return fetching_columns<block_keys, second_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
   else
@@ -234,7 +234,8 @@ FOVEA_INLINE void value_rows(const visit& z, const rows_of_head& rows) {
     if (rows.few) return value_groups<Isa, typename Isa::values_of_few>(z, row, row + 4);
   by_groups<Isa>(rows.count, rows.alike, [&](auto s, int from, int to) {
     using group_shape = decltype(s);
-    constexpr int cached = 8192; // floats: more do not stay in the first cache from one tile to the next
+    // Floats of V: more do not stay in the first cache from one tile to the next, or not near enough for twice as wide a tile.
+    constexpr int cached = 1024 * Isa::lanes;
     if constexpr (Isa::fetches_values && group_shape::rows == largest_rows(typename Isa::shapes{}))
       if ((z.to[1][row + to - 1] - z.from[1][row + from]) * z.v_dim > cached)
         return value_groups<Isa, group_shape, true>(z, row + from, row + to);
