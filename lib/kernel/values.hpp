@@ -32,18 +32,16 @@ struct whole_columns : columns {
 
 // The same where memory is the limit, as for a few rows in several passes over V: each pass fetches its part of the next block, or of the
 // rows that it comes to soon.
+constexpr int first_cache = 3, second_cache = 2;
 template <int Rows, int Cache>
 struct fetching_columns : whole_columns {
   ptrdiff_t stride;
   FOVEA_INLINE void fetch(const float* p) const { __builtin_prefetch(p + Rows * stride, 0, Cache); }
 };
-template <class Isa, class Shape, bool Soon>
+template <class Isa, class Shape>
 FOVEA_INLINE auto columns_for(const visit& z, int in_o, int at) {
-  constexpr int first_cache = 3, second_cache = 2;
   if constexpr (of_few<Shape>)
     return fetching_columns<16, first_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
-  else if constexpr (Soon)
-    return fetching_columns<12, first_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
   else if constexpr (!Isa::by_lane && Shape::rows > 1 && Shape::rows <= 4 && Shape::vectors < 4)
     return fetching_columns<block_keys, second_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
   else
@@ -170,12 +168,25 @@ FOVEA_INLINE bool leaked(accumulator<Isa, Shape>& acc) {
   return found;
 }
 
+// Keys that all rows see. Where rows of V do not stay in the first cache from one tile to the next, or not near enough for twice as wide a
+// tile, each asks for one that comes soon.
+template <class Isa, class Shape, class Columns>
+FOVEA_INLINE void add_even(const visit& z, const value_group& g, Columns c, accumulator<Isa, Shape>& acc) {
+  const int keys = g.to - g.from;
+  const auto add = [&](auto columns) FOVEA_LAMBDA_INLINE {
+    tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, Shape::lanes, z.v_stride}, keys, columns, acc);
+  };
+  if constexpr (Isa::fetches_values && Shape::rows == largest_rows(typename Isa::shapes{}))
+    if (keys * z.v_dim > 1024 * Isa::lanes) return add(fetching_columns<12, first_cache>{c, z.v_stride});
+  add(c);
+}
+
 template <class Isa, class Shape, class Columns>
 FOVEA_INLINE void value_tile(const visit& z, const value_group& g, Columns c) {
   accumulator<Isa, Shape> acc;
   acc.clear();
   if (Isa::lanes > 1 && g.even) // a second copy of the loop; on a microcontroller code counts for more
-    tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, Shape::lanes, z.v_stride}, g.to - g.from, c, acc);
+    add_even<Isa, Shape>(z, g, c, acc);
   else
     for (int run = z.first_run; run < 2; ++run)
       if constexpr (Shape::rows == 1)
@@ -200,8 +211,8 @@ FOVEA_INLINE bool group_works(const visit& z, int row, int rows) {
   return sees || z.start || (z.direct && row + rows <= z.done);
 }
 
-// All columns of a run of rows. Soon: each row of V asks for one that comes soon.
-template <class Isa, class Shape, bool Soon = false>
+// All columns of a run of rows.
+template <class Isa, class Shape>
 __attribute__((noinline)) void value_groups(const visit& shared, int first_row, int end_row) {
   value_group group[most_groups<Isa, Shape>];
   int groups = 0;
@@ -214,7 +225,7 @@ __attribute__((noinline)) void value_groups(const visit& shared, int first_row, 
     constexpr int width = whole::vectors * whole::lanes;
     for (int end = whole::vectors > 1 ? z.v_dim & -16 : z.width; c + width <= end; c += width)
       for (int g = 0; g < groups; ++g)
-        value_tile<Isa, whole>(z, group[g], columns_for<Isa, whole, Soon>(z, c, column_at(c & -16, z.v_dim) + c % 16));
+        value_tile<Isa, whole>(z, group[g], columns_for<Isa, whole>(z, c, column_at(c & -16, z.v_dim) + c % 16));
   });
 }
 
@@ -232,15 +243,7 @@ FOVEA_INLINE void value_rows(const visit& z, const rows_of_head& rows) {
   if (z.v_dim < 16) return value_rows_short<Isa>(z, row);
   if constexpr (Isa::shapes_for_few)
     if (rows.few) return value_groups<Isa, typename Isa::values_of_few>(z, row, row + 4);
-  by_groups<Isa>(rows.count, rows.alike, [&](auto s, int from, int to) {
-    using group_shape = decltype(s);
-    // Floats of V: more do not stay in the first cache from one tile to the next, or not near enough for twice as wide a tile.
-    constexpr int cached = 1024 * Isa::lanes;
-    if constexpr (Isa::fetches_values && group_shape::rows == largest_rows(typename Isa::shapes{}))
-      if ((z.to[1][row + to - 1] - z.from[1][row + from]) * z.v_dim > cached)
-        return value_groups<Isa, group_shape, true>(z, row + from, row + to);
-    value_groups<Isa, group_shape>(z, row + from, row + to);
-  });
+  by_groups<Isa>(rows.count, rows.alike, [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z, row + from, row + to); });
 }
 
 } // namespace fovea
