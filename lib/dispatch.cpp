@@ -45,7 +45,7 @@ const kernel* find_kernel(int32_t isa) {
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-bool core_of_amd() { return cpu_has<read_cpu>(cpu_of_amd); }
+bool core_of_amd() { return cpu_has<read_cpu>(cpu_of_amd) != (FOVEA_OTHER_VENDOR != 0); }
 #endif
 
 } // namespace fovea

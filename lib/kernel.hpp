@@ -8,9 +8,9 @@ namespace fovea {
 // The caller's scratch, cut into pieces for tiles of at most `rows` rows.
 struct workspace {
   int rows;
-  int heads;      // of few rows that fill such a tile side by side; 1 where heads have tiles of their own
-  int panel_room; // panels of 16 keys that fit
-  float* panels;
+  int heads;                                  // of few rows that fill such a tile side by side; 1 where heads have tiles of their own
+  int panel_room;                             // panels of 16 keys that fit
+  float* panels;                              // of K; or what four queries need beside its rows, which want no panels
   float* q;                                   // [rows][dim], scaled
   float* s;                                   // [rows][score_stride]
   float *o, *total_o;                         // [rows][up16(v_dim)]: of the span, and of all spans before it
@@ -33,7 +33,7 @@ inline bool takes_rows(const plan& p, int64_t rows) { return !p.packed_keys && r
 
 // Four of them, where registers have quarters, use scratch of their own on the way: queries spread over their quarters, and twice what is
 // transposed in one go.
-constexpr int quads = 8, quad_keys = 4 * quads, quad_columns = 16, quad_floats = quad_keys * quad_columns;
+constexpr int quads_a_step = 8, quad_keys = 4 * quads_a_step, quad_columns = 16, quad_floats = quad_keys * quad_columns;
 inline bool takes_quads(const plan& p, int64_t rows) { return takes_rows(p, rows) && rows > 2 && p.dim % quad_columns == 0; }
 constexpr int quads_panels(int dim) { return 1 + (2 * quad_floats + 16 * dim - 1) / (16 * dim); }
 
@@ -74,7 +74,7 @@ struct kernel {
 
 const kernel* find_kernel(int32_t isa); // null: this machine or this build has it not
 
-// What pays on one vendor's cores does not on another's: measured on Zen 4, Zen 5 and Golden Cove, in docs/speed.md.
+// What pays on one vendor's cores does not on another's: measured on Zen 4, Zen 5 and Emerald Rapids, in docs/speed.md.
 #if defined(__x86_64__) || defined(__i386__)
 bool core_of_amd();
 #else

@@ -83,8 +83,10 @@ constexpr int few_panels = 2;
 // Where heads have few rows and keys, each phase is so short that it waits for the end of the one before it: there heads go side by side,
 // at least four of them, or as many as there are. All rows see the same keys, of one block. Weights are told row by row, and want panels
 // that stay.
+constexpr int rows_beside_elsewhere =
+    32; // than on AMD's cores: q and scores of more are too much for the first cache and its table of pages
 int heads_beside(const plan& p, int rows) {
-  const int room = core_of_amd() ? p.isa->rows_beside : static_cast<int>(smaller(p.isa->rows_beside, 32)); // else only the shortest
+  const int room = core_of_amd() ? p.isa->rows_beside : static_cast<int>(smaller(p.isa->rows_beside, rows_beside_elsewhere));
   if (p.partials || p.modify.weights.data || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
   if (p.see.first_key / block_keys != (p.see.end - 1) / block_keys) return 1;
   if (p.rows > p.group && !(seen_by(p.see, 0) == seen_by(p.see, (p.rows - 1) / p.group))) return 1;
@@ -92,8 +94,9 @@ int heads_beside(const plan& p, int rows) {
 }
 
 sizes best_sizes(const plan& p) {
-  const int few = p.isa->has_quarters && takes_quads(p, p.rows) ? quads_panels(p.dim) : few_panels;
-  const int64_t panels = takes_rows(p, p.rows) ? smaller(needed_panels(p), few) : needed_panels(p);
+  int64_t panels = needed_panels(p);
+  if (takes_rows(p, p.rows) && panels >= few_panels)
+    panels = p.isa->has_quarters && takes_quads(p, p.rows) ? quads_panels(p.dim) : few_panels;
   const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows))), heads = heads_beside(p, rows);
   return {rows + (heads - 1) * static_cast<int>(p.rows), heads, p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
 }

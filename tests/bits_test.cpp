@@ -191,12 +191,13 @@ TEST_CASE("a_later_first_row_changes_no_bit") {
 }
 
 TEST_CASE("few_queries_take_rows_of_keys_and_give_the_bits_of_panels") {
-  for (int32_t dim : {4, 8, 12, 16, 20, 36, 48})
+  for (int32_t dim : {4, 8, 12, 16, 20, 36, 48, 64})
     for (int32_t group : {1, 2, 3, 4})
       for (int32_t keys : {15, 31, 32, 33, 63, 66, 100}) {
+        const int32_t v_dim = keys % 2 == 0 ? dim : 5;     // tiles of columns of all widths, and fewer than any takes
         const int32_t first_key = keys % 2 == 0 ? 0 : 245; // or in two blocks, from the middle of a panel on
         INFO("dim ", dim, ", group ", group, ", keys ", keys);
-        problem p(shape("few queries").heads(group, 1).dims(dim, 5).lengths(1, keys).first_key(first_key));
+        problem p(shape("few queries").heads(group, 1).dims(dim, v_dim).lengths(1, keys).first_key(first_key));
         const std::vector<float> expected = numerics::attend(p.call());
         isas::for_each([&](int32_t isa) {
           const fovea_attention a = p.call(isa);
@@ -205,6 +206,33 @@ TEST_CASE("few_queries_take_rows_of_keys_and_give_the_bits_of_panels") {
           if (first_key == 0) check_panels(p, a, {fovea_scratch_best(&a)}, got);
         });
       }
+}
+
+TEST_CASE("rows_that_fill_whole_tiles_on_one_panel_of_keys_give_the_written_bits") {
+  for (int32_t queries : {15, 16, 17, 32, 48})
+    for (int32_t keys : {1, 15, 16, 17}) {
+      INFO("queries ", queries, ", keys ", keys);
+      problem p(shape("one panel").dims(12, 20).lengths(queries, keys));
+      const std::vector<float> expected = numerics::attend(p.call());
+      isas::for_each([&](int32_t isa) {
+        const std::vector<float> got = solve(p, p.call(isa));
+        if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
+      });
+    }
+}
+
+// Every score lies halfway between two integers: scale times log2(e) is 1 to the bit. Which of the two it is counted from must not matter.
+TEST_CASE("scores_halfway_between_integers_have_the_same_bits_on_every_isa") {
+  for (int32_t keys : {5, 40}) {
+    problem p(shape("halves").dims(1, 17).lengths(6, keys).scale(0.693147182f));
+    for (int32_t i = 0; i < 6; ++i) p.q.at(0, i, 0) = static_cast<float>(2 * i - 5);
+    for (int32_t j = 0; j < keys; ++j) p.k.at(0, j, 0) = static_cast<float>(j % 9) - 4.5f;
+    const std::vector<float> expected = numerics::attend(p.call());
+    isas::for_each([&](int32_t isa) {
+      const std::vector<float> got = solve(p, p.call(isa));
+      if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
+    });
+  }
 }
 
 TEST_CASE("heads_side_by_side_give_the_bits_of_heads_one_by_one") {

@@ -21,6 +21,7 @@ inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
 // A whole number near x. From 2^23 on every float is whole, and the sum with magic could be far off.
 inline float nearest(float x) { return std::fabs(x) < 8388608.0f ? (x + magic) - magic : x; }
+inline float nearest_even(float x) { return std::fabs(x) < 8388608.0f ? 2 * ((x / 2 + magic) - magic) : x; }
 
 inline uint32_t bits_of(float x) {
   uint32_t bits;
@@ -168,7 +169,7 @@ class row {
         peak = scores.back() > peak ? scores.back() : peak;
       }
     if (seen.empty()) return;
-    const float even = nearest(peak / 2) * 2, top = even > span.top ? even : span.top;
+    const float even = nearest_even(peak), top = even > span.top ? even : span.top;
     enter(gather(seen, scores, top), span);
   }
 

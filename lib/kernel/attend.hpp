@@ -47,7 +47,8 @@ class tile_of_queries {
   const bool few_ = takes_shapes_for_few();
   visit z_; // set by begin_span and visit_block
 
-  // They ask for what is wanted soon. Where a whole block ahead can be asked for, as on AMD's cores, the others are better.
+  // The shapes for four rows ask for what is wanted soon. Where a whole block ahead can be asked for, as on AMD's cores, the usual shapes,
+  // which do that, are better.
   bool takes_shapes_for_few() const { return Isa::shapes_for_few && rows_.per_head_in_groups == 4 && !core_of_amd(); }
 
   int32_t first_span() const {
@@ -223,7 +224,8 @@ class tile_of_queries {
     return any;
   }
 
-  // In a row whose sum is NaN all that is seen is NaN, whichever scores were; what is hidden stays 0, even if the factor is NaN.
+  // In a row whose sum is NaN all that is seen is NaN, whichever scores were, but minus infinity; what is hidden stays 0, even if the
+  // factor is NaN.
   void tell_block(int row, float top, float total, float* out) {
     const int stage = p_.modify.weights.stage;
     const float* s = z_.s + row * score_stride;

@@ -1,4 +1,4 @@
-// 2^x as the kernels need it: from scores and an integer reference, without a denormal and without libm. docs/numerics.md, section 3.
+// 2^x as the kernels need it: from scores and an even reference, without a denormal and without libm. docs/numerics.md, section 3.
 #pragma once
 #include "kernel/floats.hpp"
 
@@ -12,19 +12,20 @@ constexpr float deepest = -100.f;          // exponents stop here: 2^-100 cannot
 constexpr float lowest = -3e38f;           // the reference of a row that has seen no key
 constexpr float exact_limit = 4194048.f;   // below it, power_magic - top is exact
 
-// An integer at most 1 away. Floats from 2^23 on are integers already, and magic would round them.
+constexpr float integers = 8388608.f; // 2^23: from here on every float is one, and magic would round it
+
+// The nearest integer.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> nearest(const floats<Isa, N>& x) {
-  constexpr float whole = 8388608.f;
   const auto m = floats<Isa, N>::all(magic), rounded = (x + m) - m;
-  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -whole, whole, rounded.r[i], x.r[i]); });
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -integers, integers, rounded.r[i], x.r[i]); });
 }
 
-// The even number nearest to x; x itself from 2^24 on.
+// The even number nearest to x; from 2^23 on x itself.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> nearest_even(const floats<Isa, N>& x) {
-  const auto half = nearest(x * floats<Isa, N>::all(.5f));
-  return half + half;
+  const auto m = floats<Isa, N>::all(magic), half = (x * floats<Isa, N>::all(.5f) + m) - m, even = half + half;
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -integers, integers, even.r[i], x.r[i]); });
 }
 
 // (2^r - 1) / r for |r| <= 1/2.

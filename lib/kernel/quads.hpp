@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-// The compiler keeps the order of what is before and behind: it would transpose first and multiply then, and each waits for other pipes.
+// The compiler keeps the order of what is before and behind: else it transposes first and multiplies then, and each waits for other pipes.
 FOVEA_INLINE void keep_order() { __asm__ volatile("" ::: "memory"); }
 
 // out[16 * c ..]: column c of each query, four times.
@@ -66,7 +66,7 @@ inline lines_ahead ahead_of(const quad_walk& walk, int dim) {
 // The products of sixteen columns. Between them the next sixteen are transposed, and as much of the step behind may be asked for.
 template <class Isa, bool Fetches>
 FOVEA_INLINE void multiply_quads(const float* q, const float* k, const quad_walk& next, float* transposed, lines_ahead far,
-                                 typename Isa::reg (&acc)[quads]) {
+                                 typename Isa::reg (&acc)[quads_a_step]) {
   const float* row = next.at();
 #pragma GCC unroll 16
   for (int c = 0; c < quad_columns; ++c, q += 16) {
@@ -80,7 +80,7 @@ FOVEA_INLINE void multiply_quads(const float* q, const float* k, const quad_walk
       far.at = forget_origin(far.at + 2 * far.step);
     }
 #pragma GCC unroll 8
-    for (int g = 0; g < quads; ++g) acc[g] = Isa::fma(Isa::spread_four(k + 64 * g + 16 * (c % 4) + 4 * (c / 4)), x, acc[g]);
+    for (int g = 0; g < quads_a_step; ++g) acc[g] = Isa::fma(Isa::spread_four(k + 64 * g + 16 * (c % 4) + 4 * (c / 4)), x, acc[g]);
     keep_order();
   }
 }
@@ -92,11 +92,11 @@ __attribute__((noinline)) void score_quads(const visit& z, const key_rows& keys,
   spread_queries<Isa>(z.q + row * static_cast<ptrdiff_t>(dim), dim, q);
   quad_walk next(keys.at, keys.stride, dim, count);
   const float* first = next.at();
-  for (int g = 0; g < quads; ++g) transpose_quad<Isa>(first + 4 * g * keys.stride, keys.stride, transposed + 64 * g);
+  for (int g = 0; g < quads_a_step; ++g) transpose_quad<Isa>(first + 4 * g * keys.stride, keys.stride, transposed + 64 * g);
   float* s = z.s + row * score_stride + keys.from;
   for (int at = 0; at < count; at += quad_keys) {
     if (at + quad_keys > count) at = count - quad_keys;
-    typename Isa::reg acc[quads];
+    typename Isa::reg acc[quads_a_step];
 #pragma GCC unroll 8
     for (auto& x : acc) x = Isa::spread(0);
     for (int c = 0; c < dim; c += quad_columns) {
@@ -106,7 +106,7 @@ __attribute__((noinline)) void score_quads(const visit& z, const key_rows& keys,
       transposed = other, other = done;
     }
 #pragma GCC unroll 8
-    for (int g = 0; g < quads; g += 4) Isa::store_quarters(s + at + 4 * g, score_stride, acc + g);
+    for (int g = 0; g < quads_a_step; g += 4) Isa::store_quarters(s + at + 4 * g, score_stride, acc + g);
   }
 }
 

@@ -18,8 +18,8 @@ struct load_ahead : load_whole {
 };
 // One row asks for the next kilobyte, several for the next page of memory: there the hardware begins anew.
 template <class Isa, class Shape>
-using load_of_keys = std::conditional_t < Shape::rows == 1 &&
-                     Isa::lanes<16, load_ahead<256>, std::conditional_t<of_few<Shape>, load_ahead<1024>, load_whole>>;
+using load_of_keys = std::conditional_t<(Shape::rows == 1 && Isa::lanes < 16), load_ahead<256>,
+                                        std::conditional_t<of_few<Isa, Shape>, load_ahead<1024>, load_whole>>;
 
 template <class Isa, class Shape>
 FOVEA_INLINE void score_tile(const visit& z, const packed_keys_view& k, int row, int key) {

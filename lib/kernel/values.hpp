@@ -40,7 +40,7 @@ struct fetching_columns : whole_columns {
 };
 template <class Isa, class Shape>
 FOVEA_INLINE auto columns_for(const visit& z, int in_o, int at) {
-  if constexpr (of_few<Shape>)
+  if constexpr (of_few<Isa, Shape>)
     return fetching_columns<16, first_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
   else if constexpr (!Isa::by_lane && Shape::rows > 1 && Shape::rows <= 4 && Shape::vectors < 4)
     return fetching_columns<block_keys, second_cache>{{{in_o, at, Shape::lanes}}, z.v_stride};
@@ -168,16 +168,17 @@ FOVEA_INLINE bool leaked(accumulator<Isa, Shape>& acc) {
   return found;
 }
 
-// Keys that all rows see. Where rows of V do not stay in the first cache from one tile to the next, or not near enough for twice as wide a
-// tile, each asks for one that comes soon.
+// Keys that all rows see. Where V of the block is more than the first cache holds from one tile to the next, each row asks for one that
+// comes soon; sixteen lanes stand that up to twice as much.
 template <class Isa, class Shape, class Columns>
 FOVEA_INLINE void add_even(const visit& z, const value_group& g, Columns c, accumulator<Isa, Shape>& acc) {
   const int keys = g.to - g.from;
   const auto add = [&](auto columns) FOVEA_LAMBDA_INLINE {
     tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, Shape::lanes, z.v_stride}, keys, columns, acc);
   };
+  constexpr int held = 1024 * Isa::lanes; // floats
   if constexpr (Isa::fetches_values && Shape::rows == largest_rows(typename Isa::shapes{}))
-    if (keys * z.v_dim > 1024 * Isa::lanes) return add(fetching_columns<12, first_cache>{c, z.v_stride});
+    if (keys * z.v_dim > held) return add(fetching_columns<12, first_cache>{c, z.v_stride});
   add(c);
 }
 

@@ -50,9 +50,9 @@ constexpr int largest_rows(shape_list<Shape, Smaller...>) {
   return Shape::rows;
 }
 
-// Few queries with nobody beside them may have a shape of their own, of narrow vectors: it asks for memory ahead.
-template <class Shape>
-constexpr bool of_few = Shape::rows > 1 && Shape::rows <= 4 && Shape::lanes == 8;
+// Where heads have four rows, or three, an ISA may have shapes for just that, of narrow vectors: they ask for memory ahead.
+template <class Isa, class Shape>
+constexpr bool of_few = Isa::shapes_for_few && Shape::rows == 4 && Shape::lanes == 8;
 
 template <class Shape>
 using fewer_vectors = shape<Shape::rows, (Shape::vectors + 1) / 2, Shape::lanes>;
@@ -100,7 +100,7 @@ constexpr int most_groups = Shape::rows < largest_rows(stair_shapes<Isa>{}) ? 2 
 struct rows_of_head {
   int from, count;
   bool alike; // they see the same keys
-  bool few;   // they take the shapes for few
+  bool few;   // they take the shapes that are of_few
 };
 
 // Runs a phase over all rows in groups: phase(shape, first row, row after the last).

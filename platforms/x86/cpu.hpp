@@ -16,7 +16,7 @@ inline uint64_t saved_registers() {
 
 constexpr int32_t cpu_of_amd = 31; // a bit that is no ISA's
 
-// Bit i is set when ISA i can run.
+// Bit i is set when ISA i can run; and cpu_of_amd.
 inline uint32_t read_cpu() {
   uint32_t a, b, c, d, b7 = 0, c7, d7, unused;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
@@ -26,7 +26,8 @@ inline uint32_t read_cpu() {
   const bool fma = ymm && (c & bit_FMA) && (c & bit_AVX);
   const bool avx2 = fma && has_7 && (b7 & bit_AVX2);
   constexpr uint32_t wide = bit_AVX512F | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
-  uint32_t isas = __get_cpuid(0, &a, &b, &unused, &d) && b == signature_AMD_ebx ? 1u << cpu_of_amd | 1 : 1;
+  uint32_t isas = 1;
+  if (__get_cpuid(0, &a, &b, &unused, &d) && b == signature_AMD_ebx) isas |= 1u << cpu_of_amd;
   if (fma) isas |= 1u << FOVEA_SCALAR;
   if (c & bit_SSE4_1) isas |= 1u << FOVEA_SSE41;
   if (avx2) isas |= 1u << FOVEA_AVX2;
