@@ -163,7 +163,7 @@ TEST_CASE("told_weights_of_a_row_with_one_key_of_nan_or_infinity_are_nan_on_ever
   const uint32_t infinity = 0x7f800000u;
   for (uint32_t bits : {nan_patterns[0], infinity})
     for (int32_t keys : {2, 17, 320})
-      for (int32_t key : {0, keys / 2, keys - 1}) // the largest score may be that key's, or that of one behind it
+      for (int32_t key : {int32_t{0}, keys / 2, keys - 1}) // the largest score may be that key's, or that of one behind it
         isas::for_each([&](int32_t isa) {
           INFO("bits ", bits, ", key ", key, " of ", keys);
           problem p(shape("a key of NaN").dims(9).lengths(2, keys).weights(0));
