@@ -41,8 +41,8 @@ struct tile_job {
   const plan* p;
   const workspace* w;
   key_panels* keys;
-  int32_t kv_head,
-      heads; // the first KV head, and how many side by side: several only if each has all its rows here, and its keys in one block
+  int32_t kv_head; // the first
+  int32_t heads;   // side by side: several only if each has all its rows here, and its keys in one block
   int64_t row;
   int32_t rows; // of all heads together
   int32_t span; // all spans if negative; else only this one (counted from first_span), left in p->partials

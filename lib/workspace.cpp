@@ -80,11 +80,12 @@ int64_t needed_panels(const plan& p) {
 // Few queries take keys as they stand; panels are for what does not fill one step of that, a few at a time.
 constexpr int few_panels = 2;
 
+// On other cores than AMD's q and scores of more rows are too much for the first cache and its table of pages.
+constexpr int rows_beside_elsewhere = 32;
+
 // Where heads have few rows and keys, each phase is so short that it waits for the end of the one before it: there heads go side by side,
 // at least four of them, or as many as there are. All rows see the same keys, of one block. Weights are told row by row, and want panels
 // that stay.
-constexpr int rows_beside_elsewhere =
-    32; // than on AMD's cores: q and scores of more are too much for the first cache and its table of pages
 int heads_beside(const plan& p, int rows) {
   const int room = core_of_amd() ? p.isa->rows_beside : static_cast<int>(smaller(p.isa->rows_beside, rows_beside_elsewhere));
   if (p.partials || p.modify.weights.data || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;

@@ -59,9 +59,8 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
 #if defined(__AVX512F__)
 struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   static constexpr bool joins_rows = true, has_quarters = true, tells_fraction = true, fetches_values = true;
-  static FOVEA_INLINE reg fraction(reg x) {
-    return _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT);
-  } // x - its nearest integer; of infinity 0
+  // x - its nearest integer; of infinity 0.
+  static FOVEA_INLINE reg fraction(reg x) { return _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT); }
   template <class Op>
   static FOVEA_INLINE reg join_rows(const float* rows, Op op) { // sixteen of them
     reg four[4];

@@ -12,20 +12,25 @@ constexpr float deepest = -100.f;          // exponents stop here: 2^-100 cannot
 constexpr float lowest = -3e38f;           // the reference of a row that has seen no key
 constexpr float exact_limit = 4194048.f;   // below it, power_magic - top is exact
 
-constexpr float integers = 8388608.f; // 2^23: from here on every float is one, and magic would round it
-
-// The nearest integer.
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> rounded(const floats<Isa, N>& x) {
+  const auto m = floats<Isa, N>::all(magic);
+  return (x + m) - m;
+}
+// From 2^23 on every float is an integer, and magic would round it: there x itself.
+template <class Isa, int N>
+FOVEA_INLINE floats<Isa, N> if_small(const floats<Isa, N>& x, const floats<Isa, N>& integer) {
+  constexpr float limit = 8388608.f;
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -limit, limit, integer.r[i], x.r[i]); });
+}
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> nearest(const floats<Isa, N>& x) {
-  const auto m = floats<Isa, N>::all(magic), rounded = (x + m) - m;
-  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -integers, integers, rounded.r[i], x.r[i]); });
+  return if_small(x, rounded(x));
 }
-
-// The even number nearest to x; from 2^23 on x itself.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> nearest_even(const floats<Isa, N>& x) {
-  const auto m = floats<Isa, N>::all(magic), half = (x * floats<Isa, N>::all(.5f) + m) - m, even = half + half;
-  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -integers, integers, even.r[i], x.r[i]); });
+  const auto half = rounded(x * floats<Isa, N>::all(.5f));
+  return if_small(x, half + half);
 }
 
 // (2^r - 1) / r for |r| <= 1/2.

@@ -7,6 +7,8 @@
 
 namespace fovea {
 
+constexpr int floats_a_quad = 4 * quad_columns;
+
 // The compiler keeps the order of what is before and behind: else it transposes first and multiplies then, and each waits for other pipes.
 FOVEA_INLINE void keep_order() { __asm__ volatile("" ::: "memory"); }
 
@@ -71,28 +73,29 @@ FOVEA_INLINE void multiply_quads(const float* q, const float* k, const quad_walk
 #pragma GCC unroll 16
   for (int c = 0; c < quad_columns; ++c, q += 16) {
     const auto x = Isa::load(q);
-    if (c % 2 == 0) {
+    if (c % (quad_columns / quads_a_step) == 0) {
       transpose_quad<Isa>(row, next.stride(), transposed);
-      row = forget_origin(row + 4 * next.stride()), transposed += 64;
+      row = forget_origin(row + 4 * next.stride()), transposed += floats_a_quad;
     }
     if constexpr (Fetches) {
       __builtin_prefetch(far.at), __builtin_prefetch(far.at + far.step);
       far.at = forget_origin(far.at + 2 * far.step);
     }
 #pragma GCC unroll 8
-    for (int g = 0; g < quads_a_step; ++g) acc[g] = Isa::fma(Isa::spread_four(k + 64 * g + 16 * (c % 4) + 4 * (c / 4)), x, acc[g]);
+    for (int g = 0; g < quads_a_step; ++g)
+      acc[g] = Isa::fma(Isa::spread_four(k + floats_a_quad * g + 16 * (c % 4) + 4 * (c / 4)), x, acc[g]);
     keep_order();
   }
 }
 
 template <class Isa, bool Fetches>
 __attribute__((noinline)) void score_quads(const visit& z, const key_rows& keys, int row, float* scratch) {
-  const int count = keys.from + quad_keys < keys.to ? keys.to - keys.from : quad_keys, dim = z.dim;
+  const int count = keys.scored(quad_keys), dim = z.dim;
   float *q = scratch, *transposed = q + 16 * static_cast<ptrdiff_t>(dim), *other = transposed + quad_floats;
   spread_queries<Isa>(z.q + row * static_cast<ptrdiff_t>(dim), dim, q);
   quad_walk next(keys.at, keys.stride, dim, count);
   const float* first = next.at();
-  for (int g = 0; g < quads_a_step; ++g) transpose_quad<Isa>(first + 4 * g * keys.stride, keys.stride, transposed + 64 * g);
+  for (int g = 0; g < quads_a_step; ++g) transpose_quad<Isa>(first + 4 * g * keys.stride, keys.stride, transposed + floats_a_quad * g);
   float* s = z.s + row * score_stride + keys.from;
   for (int at = 0; at < count; at += quad_keys) {
     if (at + quad_keys > count) at = count - quad_keys;
@@ -114,7 +117,7 @@ __attribute__((noinline)) void score_quads(const visit& z, const key_rows& keys,
 // that is wanted at once.
 template <class Isa>
 FOVEA_INLINE bool score_by_quads(const visit& z, const key_rows& keys, int row, float* scratch) {
-  if (keys.past - keys.from < quad_keys) return false;
+  if (keys.scored(quad_keys) == 0) return false;
   const bool only_block = z.start && z.done >= z.rows;
   only_block ? score_quads<Isa, false>(z, keys, row, scratch) : score_quads<Isa, true>(z, keys, row, scratch);
   return true;

@@ -10,6 +10,10 @@ struct key_rows { // keys from .. past-1 of the block stand at `at`; those from 
   const float* at;
   ptrdiff_t stride;
   int from, to, past;
+
+  // How many are scored by steps of so many, the last of which may begin among keys that have been scored already: what is seen, but a
+  // whole step at least. 0 where keys do not fill one.
+  int scored(int step) const { return past - from < step ? 0 : to - from < step ? step : to - from; }
 };
 
 // As many groups of keys at once as hide the latency of a chain and what memory takes; with several rows, as many as may share what is
@@ -124,21 +128,19 @@ FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const fl
     for (int m = 0; m < Rows; ++m) Isa::store(s + m * score_stride + g * Isa::lanes, acc[g][m]);
 }
 
-// Steps over keys from .. to-1, and a few behind them as far as `past`, for rows from `row` on. The last step may begin among keys that
-// have been scored already. Nothing is done, and false returned, where keys do not fill one step.
+// Steps over the keys, for rows from `row` on. Nothing is done, and false returned, where they do not fill one step.
 template <class Isa, int Rows>
 __attribute__((noinline)) bool score_steps(const visit& z, const key_rows& keys, int row) {
   constexpr int step = straight_keys<Isa, Rows>;
-  if (keys.past - keys.from < step) return false;
-  const int to = keys.from + step < keys.to ? keys.to : keys.from + step;
+  const int count = keys.scored(step);
   const ptrdiff_t stride = keys.stride;
   const float *k = keys.at, *q = z.q + row * static_cast<ptrdiff_t>(z.dim);
   float* s = z.s + row * score_stride + keys.from;
-  for (int left = to - keys.from; left > 0; left -= step, k += step * stride, s += step) {
+  for (int left = count; left > 0; left -= step, k += step * stride, s += step) {
     if (left < step) k -= (step - left) * stride, s -= step - left;
     score_step<Isa, Rows>(k, stride, z.dim, q, s);
   }
-  return true;
+  return count > 0;
 }
 
 template <class Isa>
