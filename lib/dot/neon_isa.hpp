@@ -9,6 +9,7 @@ namespace fovea {
 struct neon_isa {
   using reg = float32x4_t;
   static constexpr int lanes = 4, columns_at_once = 4, rows_a_pointer = 1;
+  using wide = void;
   static constexpr bool smaller_stairs = false, joins_rows = false, has_quarters = false, shapes_for_few = false, tells_fraction = false,
                         fetches_values = false;
 #if defined(__aarch64__)

@@ -9,6 +9,7 @@ namespace fovea {
 struct scalar_isa {
   using reg = float;
   static constexpr int lanes = 1;
+  using wide = void;
   static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, has_quarters = false, shapes_for_few = false,
                         tells_fraction = false, fetches_values = false;
   static constexpr int columns_at_once = 4, rows_a_pointer = 1;

@@ -66,6 +66,19 @@ __attribute__((noinline)) void score_groups(const visit& shared, const packed_ke
   });
 }
 
+// Keys that all rows see, as many as whole wide tiles take; returns what is left of the panels.
+template <class Isa>
+__attribute__((noinline)) packed_keys_view score_wide(const visit& shared, const packed_keys_view& keys, int first_row, int end_row) {
+  using wide = typename Isa::wide;
+  constexpr int width = wide::vectors * wide::lanes;
+  const visit z = shared;
+  const packed_keys_view k = keys;
+  int key = k.from;
+  for (; key + width <= k.to; key += width)
+    for (int r = first_row; r < end_row; r += wide::rows) score_tile<Isa, wide>(z, k, r, key);
+  return {k.at + static_cast<ptrdiff_t>(key - k.from) * z.dim, key, k.to};
+}
+
 // All rows of a head.
 template <class Isa>
 FOVEA_INLINE void score_rows(const visit& z, const packed_keys_view& k, int run, const rows_of_head& rows) {
@@ -74,8 +87,18 @@ FOVEA_INLINE void score_rows(const visit& z, const packed_keys_view& k, int run,
     if (rows.few) return score_groups<Isa, typename Isa::scores_of_few>(z, k, run, row, row + 4);
   if constexpr (Isa::lanes == 16) // on one panel eight rows are not products enough to hide how long one takes
     if (rows.alike && rows.count % 16 == 0 && k.to == k.from + 16) return score_groups<Isa, shape<16, 1>>(z, k, run, row, row + rows.count);
-  by_groups<Isa>(rows.count, rows.alike,
-                 [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z, k, run, row + from, row + to); });
+  const auto score = [&](const packed_keys_view& some, int first, int end) FOVEA_LAMBDA_INLINE {
+    if (first < end && some.from < some.to)
+      by_groups<Isa>(end - first, rows.alike,
+                     [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z, some, run, first + from, first + to); });
+  };
+  int first = row;
+  if constexpr (has_wide<Isa>)
+    if (const int wide = rows_in_wide<Isa>(z, rows)) {
+      first += wide;
+      score(score_wide<Isa>(z, k, row, first), row, first);
+    }
+  score(k, first, row + rows.count);
 }
 
 } // namespace fovea

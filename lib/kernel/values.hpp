@@ -177,7 +177,8 @@ FOVEA_INLINE void add_even(const visit& z, const value_group& g, Columns c, accu
     tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, Shape::lanes, z.v_stride}, keys, columns, acc);
   };
   constexpr int held = 1024 * Isa::lanes; // floats
-  if constexpr (Isa::fetches_values && Shape::rows == largest_rows(typename Isa::shapes{}))
+  if constexpr (Isa::fetches_values &&
+                (has_wide<Isa> ? std::is_same_v<Shape, typename Isa::wide> : Shape::rows == largest_rows(typename Isa::shapes{})))
     if (keys * z.v_dim > held) return add(fetching_columns<12, first_cache>{c, z.v_stride});
   add(c);
 }
@@ -190,7 +191,7 @@ FOVEA_INLINE void value_tile(const visit& z, const value_group& g, Columns c) {
     add_even<Isa, Shape>(z, g, c, acc);
   else
     for (int run = z.first_run; run < 2; ++run)
-      if constexpr (Shape::rows == 1)
+      if constexpr (Shape::rows == 1 || takes_no_stairs<Isa, Shape>)
         add_shared(z, g.row, z.shared->from[run][g.row], z.shared->to[run][g.row], c, acc);
       else
         add_run(z, run, g.row, c, acc);
@@ -212,15 +213,33 @@ FOVEA_INLINE bool group_works(const visit& z, int row, int rows) {
   return sees || z.start || (z.direct && row + rows <= z.done);
 }
 
-// All columns of a run of rows.
+// Keys that all rows see, as many columns as whole wide tiles take; returns the first column that is left.
+template <class Isa>
+__attribute__((noinline)) int wide_values(const visit& shared, int first_row, int end_row) {
+  using wide = typename Isa::wide;
+  constexpr int width = wide::vectors * wide::lanes;
+  const visit z = shared;
+  int c = 0;
+  for (; c + width <= z.v_dim; c += width)
+    for (int r = first_row; r < end_row; r += wide::rows) {
+      accumulator<Isa, wide> acc;
+      acc.clear();
+      const value_group g = group_of<wide>(shared, r);
+      const whole_columns columns{{c, c, wide::lanes}};
+      add_even<Isa, wide>(z, g, columns, acc);
+      settle(z, g, columns, acc);
+    }
+  return c;
+}
+
+// All columns of a run of rows, from `c` on.
 template <class Isa, class Shape>
-__attribute__((noinline)) void value_groups(const visit& shared, int first_row, int end_row) {
+__attribute__((noinline)) void value_groups(const visit& shared, int first_row, int end_row, int c = 0) {
   value_group group[most_groups<Isa, Shape>];
   int groups = 0;
   for (int r = first_row; r < end_row; r += Shape::rows)
     if (group_works(shared, r, Shape::rows)) group[groups++] = group_of<Shape>(shared, r);
   const visit z = shared; // a copy that no store of a vector can change: its fields stay in registers
-  int c = 0;
   by_columns<Shape>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {
     using whole = decltype(tile_shape);
     constexpr int width = whole::vectors * whole::lanes;
@@ -244,7 +263,18 @@ FOVEA_INLINE void value_rows(const visit& z, const rows_of_head& rows) {
   if (z.v_dim < 16) return value_rows_short<Isa>(z, row);
   if constexpr (Isa::shapes_for_few)
     if (rows.few) return value_groups<Isa, typename Isa::values_of_few>(z, row, row + 4);
-  by_groups<Isa>(rows.count, rows.alike, [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z, row + from, row + to); });
+  const auto add = [&](int first, int end, int column) FOVEA_LAMBDA_INLINE {
+    by_groups<Isa>(end - first, rows.alike,
+                   [&](auto s, int from, int to) { value_groups<Isa, decltype(s)>(z, first + from, first + to, column); });
+  };
+  int first = row;
+  if constexpr (has_wide<Isa>)
+    if (const int wide = z.masked ? 0 : rows_in_wide<Isa>(z, rows)) {
+      first += wide;
+      const int column = wide_values<Isa>(z, row, first);
+      if (column < z.width) add(row, first, column);
+    }
+  if (first < row + rows.count) add(first, row + rows.count, 0);
 }
 
 } // namespace fovea

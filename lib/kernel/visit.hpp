@@ -92,6 +92,9 @@ auto stairs_of(shape_list<Shape, Smaller...>) -> shape_list<Smaller...>;
 template <class Isa>
 using stair_shapes = std::conditional_t<Isa::smaller_stairs, decltype(stairs_of(typename Isa::shapes{})), typename Isa::shapes>;
 
+template <class Isa, class Shape>
+constexpr bool takes_no_stairs = Shape::rows > largest_rows(stair_shapes<Isa>{}); // all its rows see the same keys
+
 // How many groups of a shape one phase may see: all of a tile, or what is left.
 template <class Isa, class Shape>
 constexpr int most_groups = Shape::rows < largest_rows(stair_shapes<Isa>{}) ? 2 : (Isa::rows + Shape::rows - 1) / Shape::rows;
@@ -102,6 +105,20 @@ struct rows_of_head {
   bool alike; // they see the same keys
   bool few;   // they take the shapes that are of_few
 };
+
+// Where all rows see the same keys of a block, an ISA may have a wide shape for most of them: it spreads fewer numbers of a for as many
+// products. It takes that many rows at a time, which leaves the other groups as they would be without it.
+constexpr int wide_rows = 24;
+template <class Isa>
+constexpr bool has_wide = !std::is_void_v<typename Isa::wide>;
+template <class Isa>
+FOVEA_INLINE int rows_in_wide(const visit& z, const rows_of_head& rows) {
+  if constexpr (has_wide<Isa>) {
+    static_assert(wide_rows % Isa::wide::rows == 0);
+    if (z.runs == alike::all && z.alike_from < z.alike_to) return rows.count / wide_rows * wide_rows;
+  }
+  return 0;
+}
 
 // Runs a phase over all rows in groups: phase(shape, first row, row after the last).
 template <class Shapes, class Phase>

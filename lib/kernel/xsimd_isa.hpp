@@ -11,6 +11,7 @@ struct xsimd_isa {
   using reg = xsimd::batch<float, Arch>;
   using ints = xsimd::batch<int32_t, Arch>;
   static constexpr int lanes = static_cast<int>(reg::size);
+  using wide = void;
   static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, has_quarters = false;
   static constexpr bool shapes_for_few = false, tells_fraction = false, fetches_values = false;
   static constexpr int columns_at_once = 4, rows_a_pointer = 3; // an address may add another register once or twice
