@@ -68,6 +68,11 @@ template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> fma_by(float a, const floats<Isa, N>& b, const floats<Isa, N>& c) {
   return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::fma(Isa::spread(a), b.r[i], c.r[i]); });
 }
+// sum += a * b, where sum stays where it is.
+template <class Isa, int N>
+FOVEA_INLINE void add_product(floats<Isa, N>& sum, float a, const floats<Isa, N>& b) {
+  floats<Isa, N>::each_reg([&](int i) FOVEA_LAMBDA_INLINE { Isa::add_product(sum.r[i], Isa::spread(a), b.r[i]); });
+}
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> operator*(const floats<Isa, N>& a, const floats<Isa, N>& b) {
   return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::mul(a.r[i], b.r[i]); });

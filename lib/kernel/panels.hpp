@@ -40,10 +40,7 @@ class panels_of_keys {
     } else if (shared()) {
       const auto at = [&](int64_t i) { return w_.panels + static_cast<ptrdiff_t>(i - job_.keys->first) * panel_floats; };
       const int64_t past = (block + end) / 16;
-      for (int64_t i = larger(panel, job_.keys->packed); i < past; ++i) {
-        pack(head, i, at(i));
-        if (Isa::lanes > 1 && p_.rows > w_.rows) fetch_ahead(head, 16 * i);
-      }
+      for (int64_t i = larger(panel, job_.keys->packed); i < past; ++i) pack(head, i, at(i));
       job_.keys->packed = larger(job_.keys->packed, past);
       k.at = at(panel);
     } else {
@@ -52,14 +49,6 @@ class panels_of_keys {
       k.to = k.from + 16 * count;
       k.at = w_.panels;
     }
-  }
-  // Before the first of many tiles, K and V may be far away: rows of V for the keys just packed, and rows of K for the next panel.
-  void fetch_ahead(const float* head, int64_t key) const {
-    const float* v = p_.v.data + job_.kv_head * p_.v.head;
-    for (int64_t i = larger(key, p_.see.first_key), end = smaller(key + 16, p_.keys_end); i < end; ++i)
-      prefetch(v + static_cast<ptrdiff_t>(i - p_.see.first_key) * p_.v.token, p_.v_dim);
-    for (int64_t i = key + 16, end = smaller(key + 32, p_.keys_end); i < end; ++i)
-      prefetch(head + static_cast<ptrdiff_t>(i - p_.see.first_key) * p_.k.token, p_.dim);
   }
   void pack(const float* head, int64_t panel, float* at) const {
     pack_panel<Isa>(head, p_.k.token, panel * 16, p_.see.first_key, p_.keys_end, p_.dim, at);

@@ -16,6 +16,7 @@ struct scalar_isa {
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
   static FOVEA_INLINE reg spread(float x) { return x; }
+  static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { sum = fma(a, b, sum); }
   static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return __builtin_fmaf(a, b, c); }
   static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
   static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }

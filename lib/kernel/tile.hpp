@@ -83,7 +83,11 @@ FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next
 #pragma GCC unroll 16
   for (int m = 0; m < Shape::rows; ++m)
 #pragma GCC unroll 16
-    for (int n = 0; n < Shape::vectors; ++n) acc.at[m][n] = fma_by(a(m, k), y[n], acc.at[m][n]);
+    for (int n = 0; n < Shape::vectors; ++n)
+      if constexpr (Shape::rows > 1 && Shape::vectors * vector::regs > 1)
+        add_product(acc.at[m][n], a(m, k), y[n]);
+      else // each number, or each vector, meets one other: it may come from memory with the product
+        acc.at[m][n] = fma_by(a(m, k), y[n], acc.at[m][n]);
 }
 
 // Where the ISA multiplies by any lane of a register, eight numbers of a come with one load, and a vector of b with one instruction that

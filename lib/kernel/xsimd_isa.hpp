@@ -18,6 +18,7 @@ struct xsimd_isa {
   static FOVEA_INLINE reg load(const float* p) { return reg::load_unaligned(p); }
   static FOVEA_INLINE void store(float* p, reg x) { x.store_unaligned(p); }
   static FOVEA_INLINE reg spread(float x) { return reg(x); }
+  static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { sum = fma(a, b, sum); }
   static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return xsimd::fma(a, b, c); }
   static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
   static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }
