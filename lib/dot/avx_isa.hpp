@@ -4,8 +4,8 @@
 
 namespace fovea {
 
-// sum += a * b by an instruction that compilers cannot turn around. Left to them, the product lands where a or b was, sums wander from
-// register to register, and where all registers are taken some go through memory: 4 to 5 % of a prefill with AVX2.
+// sum += a * b by an instruction that compilers cannot turn around: they would let the product land where a or b was. That cost 4 to 5 % of
+// a prefill with AVX2.
 template <class Raw, class Reg>
 FOVEA_INLINE void add_in_place(Reg& sum, Raw a, Raw b) {
   Raw in_place = sum;
@@ -46,6 +46,7 @@ FOVEA_INLINE Reg join_fours(const Reg (&x)[4], Op op) {
 
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   static constexpr bool joins_rows = true, shapes_for_few = true, fetches_values = true;
+  static constexpr int crowded = 13; // registers in use, of 16
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m256>(sum, a, b); }
   // Sixteen lanes of each of eight rows, joined by the fixed tree: i and i + 8, then + 4, + 2, + 1; a lane for each row.
   template <class Op>
@@ -69,6 +70,7 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
 #if defined(__AVX512F__)
 struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   static constexpr bool joins_rows = true, has_quarters = true, tells_fraction = true, fetches_values = true;
+  static constexpr int crowded = 29; // of 32
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m512>(sum, a, b); }
   // x - its nearest integer; of infinity 0.
   static FOVEA_INLINE reg fraction(reg x) { return _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT); }

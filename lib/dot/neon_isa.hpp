@@ -10,6 +10,7 @@ struct neon_isa {
   using reg = float32x4_t;
   static constexpr int lanes = 4, columns_at_once = 4, rows_a_pointer = 1;
   using wide = void;
+  static constexpr int crowded = 1000;
   static constexpr bool smaller_stairs = false, joins_rows = false, has_quarters = false, shapes_for_few = false, tells_fraction = false,
                         fetches_values = false;
 #if defined(__aarch64__)
@@ -56,7 +57,6 @@ struct neon_isa {
   static FOVEA_INLINE reg load(const float* p) { return vld1q_f32(p); }
   static FOVEA_INLINE void store(float* p, reg x) { vst1q_f32(p, x); }
   static FOVEA_INLINE reg spread(float x) { return vdupq_n_f32(x); }
-  static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { sum = fma(a, b, sum); }
   static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return vfmaq_f32(c, a, b); }
   static FOVEA_INLINE reg mul(reg a, reg b) { return vmulq_f32(a, b); }
   static FOVEA_INLINE reg add(reg a, reg b) { return vaddq_f32(a, b); }

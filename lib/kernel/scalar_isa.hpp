@@ -10,13 +10,13 @@ struct scalar_isa {
   using reg = float;
   static constexpr int lanes = 1;
   using wide = void;
+  static constexpr int crowded = 1000;
   static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, has_quarters = false, shapes_for_few = false,
                         tells_fraction = false, fetches_values = false;
   static constexpr int columns_at_once = 4, rows_a_pointer = 1;
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
   static FOVEA_INLINE reg spread(float x) { return x; }
-  static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { sum = fma(a, b, sum); }
   static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return __builtin_fmaf(a, b, c); }
   static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
   static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }

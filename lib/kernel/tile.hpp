@@ -71,6 +71,11 @@ struct load_whole {
   }
 };
 
+// Few registers are left beside the sums, the vectors of a step and one number: compilers would move sums from one to another, and through
+// memory, so each product is told to stay where its sum is.
+template <class Isa, class Shape>
+constexpr bool is_crowded = (Shape::rows + 1) * Shape::vectors * accumulator<Isa, Shape>::vector::regs + 1 >= Isa::crowded;
+
 template <class Rows, class Load, class Isa, class Shape>
 FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next, Load from, accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
@@ -84,9 +89,9 @@ FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next
   for (int m = 0; m < Shape::rows; ++m)
 #pragma GCC unroll 16
     for (int n = 0; n < Shape::vectors; ++n)
-      if constexpr (Shape::rows > 1 && Shape::vectors * vector::regs > 1)
+      if constexpr (is_crowded<Isa, Shape>)
         add_product(acc.at[m][n], a(m, k), y[n]);
-      else // each number, or each vector, meets one other: it may come from memory with the product
+      else
         acc.at[m][n] = fma_by(a(m, k), y[n], acc.at[m][n]);
 }
 

@@ -12,13 +12,13 @@ struct xsimd_isa {
   using ints = xsimd::batch<int32_t, Arch>;
   static constexpr int lanes = static_cast<int>(reg::size);
   using wide = void;
+  static constexpr int crowded = 1000; // no tile has so many registers
   static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, has_quarters = false;
   static constexpr bool shapes_for_few = false, tells_fraction = false, fetches_values = false;
   static constexpr int columns_at_once = 4, rows_a_pointer = 3; // an address may add another register once or twice
   static FOVEA_INLINE reg load(const float* p) { return reg::load_unaligned(p); }
   static FOVEA_INLINE void store(float* p, reg x) { x.store_unaligned(p); }
   static FOVEA_INLINE reg spread(float x) { return reg(x); }
-  static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { sum = fma(a, b, sum); }
   static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return xsimd::fma(a, b, c); }
   static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
   static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }
