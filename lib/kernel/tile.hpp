@@ -72,9 +72,10 @@ struct load_whole {
 };
 
 // Few registers are left beside the sums, the vectors of a step and one number: compilers would move sums from one to another, and through
-// memory, so each product is told to stay where its sum is.
+// memory, so each product is told to stay where its sum is. With one row or two they shall take vectors from memory instead.
 template <class Isa, class Shape>
-constexpr bool is_crowded = (Shape::rows + 1) * Shape::vectors * accumulator<Isa, Shape>::vector::regs + 1 >= Isa::crowded;
+constexpr bool is_crowded = Shape::rows > 2 &&
+                            (Shape::rows + 1) * Shape::vectors* accumulator<Isa, Shape>::vector::regs + 1 >= Isa::crowded;
 
 template <class Rows, class Load, class Isa, class Shape>
 FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next, Load from, accumulator<Isa, Shape>& acc) {
