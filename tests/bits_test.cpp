@@ -221,6 +221,34 @@ TEST_CASE("rows_that_fill_whole_tiles_on_one_panel_of_keys_give_the_written_bits
     }
 }
 
+// Rows in dozens take wider tiles of keys and of columns: just enough for one, one more and one less, and beside smaller ones.
+TEST_CASE("many_rows_that_see_the_same_keys_give_the_written_bits") {
+  const shape alike = shape("all rows see all keys").dims(5, 64).lengths(24, 64);
+  const shape works[] = {alike,
+                         shape(alike).lengths(23, 64),
+                         shape(alike).lengths(25, 63),
+                         shape(alike).lengths(24, 65).dims(5, 63),
+                         shape(alike).lengths(28, 80).dims(5, 80),
+                         shape(alike).lengths(47, 127).dims(5, 65),
+                         shape(alike).lengths(48, 130).dims(16, 128).mask(mask_kind::shown),
+                         shape(alike).lengths(72, 64).heads(4, 2),
+                         shape("all rows see the first block").dims(5, 64).lengths(25, 330).causal(),
+                         shape("the last keys of the first block are hidden").dims(5, 64).lengths(24, 270).causal().first_key(16)};
+  for (const shape& s : works) {
+    problem p(s);
+    const fovea_attention all = p.call();
+    INFO(doctest::String(s.why), ", queries ", all.queries, ", keys ", all.keys, ", v_dim ", reference::v_dim(all));
+    const std::vector<float> expected = numerics::attend(all);
+    isas::for_each([&](int32_t isa) {
+      const fovea_attention a = p.call(isa);
+      const std::vector<float> got = solve(p, a);
+      check_scratch(p, a, {fovea_scratch_least(&a)}, got);
+      check_panels(p, a, {fovea_scratch_best(&a)}, got);
+      if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
+    });
+  }
+}
+
 // Every score lies halfway between two integers: scale times log2(e) is 1 to the bit. Which of the two it is counted from must not matter.
 TEST_CASE("scores_halfway_between_integers_have_the_same_bits_on_every_isa") {
   for (int32_t keys : {5, 40}) {
