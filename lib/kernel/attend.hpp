@@ -44,12 +44,17 @@ class tile_of_queries {
   const workspace& w_;
   const rows_of_tile<Isa> rows_;
   const panels_of_keys<Isa> panels_;
-  const bool few_ = takes_shapes_for_few();
+  const bool few_ = takes_shapes_for_few(), by_quads_ = takes_quads_here();
   visit z_; // set by begin_span and visit_block
 
   // The shapes for four rows ask for what is wanted soon. Where a whole block ahead can be asked for, as on AMD's cores, the usual shapes,
   // which do that, are better.
   bool takes_shapes_for_few() const { return Isa::shapes_for_few && rows_.per_head_in_groups == 4 && !core_of_amd(); }
+
+  // Three or four queries a head, and scratch for quads of their keys?
+  bool takes_quads_here() const {
+    return Isa::has_quarters && !panels_.shared() && takes_quads(p_, rows_.per_head_in_groups) && w_.panel_room >= quads_panels(p_.dim);
+  }
 
   int32_t first_span() const {
     const int64_t first = rows_.any.head > p_.see.first_key ? p_.see.first_key : rows_.any.from;
@@ -111,8 +116,11 @@ class tile_of_queries {
     find_runs(block);
     const int64_t first = larger(block, p_.see.first_key);
     z_.v_first = static_cast<int>(first - block);
-    for (int h = 0; h < heads_of<Isa>(job_); ++h)
-      for (int run = z_.first_run; run < 2; ++run) score_run(block, run, h);
+    if (!by_quads_)
+      for (int h = 0; h < heads_of<Isa>(job_); ++h)
+        for (int run = z_.first_run; run < 2; ++run) score_run(block, run, h);
+    else
+      for (int run = z_.first_run; run < 2; ++run) score_run_by_quads(block, run);
     softmax_steps[p_.modify.step](z_);
     if (z_.direct && z_.done > z_.was_done) end_rows<Isa>(job_, z_.top, z_.was_done, z_.done < z_.rows ? z_.done : z_.rows);
     for (int h = 0; h < heads_of<Isa>(job_); ++h) {
@@ -164,18 +172,27 @@ class tile_of_queries {
     });
   }
 
+  // All heads at once, which see the same keys.
+  void score_run_by_quads(int64_t block, int run) {
+    const int begin = z_.from[run][0], end = z_.to[run][rows_.per_head - 1], heads = heads_of<Isa>(job_);
+    if constexpr (Isa::has_quarters)
+      if (begin < end && score_by_quads<Isa>(z_, keys_of(0, block, begin, end), {heads, p_.k.head, rows_.per_head}, w_.panels)) return;
+    for (int h = 0; h < heads; ++h) score_run(block, run, h);
+  }
+
   // Few queries whose keys nobody else wants as panels take them as they stand, if there are enough.
   bool score_from_rows(int head, int64_t block, int begin, int end) const {
     const int rows = rows_.per_head_in_groups;
     if (panels_.shared() || !takes_rows(p_, rows)) return false;
+    return score_straight<Isa>(z_, keys_of(head, block, begin, end), head * rows_.per_head, rows);
+  }
+
+  // Rows of K for keys begin .. end-1 of the block.
+  key_rows keys_of(int head, int64_t block, int begin, int end) const {
     const int past = static_cast<int>(smaller(up16(end), p_.keys_end - block));
     const float* k = p_.k.data + (job_.kv_head + head) * p_.k.head;
     const float* at = k + static_cast<ptrdiff_t>(block + begin - p_.see.first_key) * p_.k.token;
-    const key_rows keys{at, p_.k.token, begin, end, past};
-    if constexpr (Isa::has_quarters)
-      if (takes_quads(p_, rows) && w_.panel_room >= quads_panels(p_.dim))
-        return score_by_quads<Isa>(z_, keys, head * rows_.per_head, w_.panels);
-    return score_straight<Isa>(z_, keys, head * rows_.per_head, rows);
+    return {at, p_.k.token, begin, end, past};
   }
 
   __attribute__((noinline)) void end_empty_rows() const {

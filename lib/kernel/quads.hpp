@@ -32,10 +32,25 @@ FOVEA_INLINE void transpose_quad(const float* k, ptrdiff_t stride, float* out) {
   for (int i = 0; i < 4; ++i) Isa::store(out + 16 * i, t[i]);
 }
 
-// Walks the rows of K sixteen columns at a time, step by step; the last step may begin among keys that have been there already.
+struct heads_of_keys { // side by side: how many, from one to the next in K, and rows of queries for each
+  int count;
+  ptrdiff_t apart;
+  int rows;
+};
+
+// Walks the rows of K sixteen columns at a time, step by step and head by head; the last step of a head may begin among keys that have been
+// there already.
 class quad_walk {
  public:
-  quad_walk(const float* at, ptrdiff_t stride, int dim, int keys) : row_(at), stride_(stride), dim_(dim), left_(keys - quad_keys) {}
+  quad_walk(const key_rows& keys, const heads_of_keys& heads, int dim, int count)
+      : row_(keys.at),
+        stride_(keys.stride),
+        dim_(dim),
+        more_(count - quad_keys),
+        left_(more_),
+        head_(keys.at),
+        apart_(heads.apart),
+        heads_left_(heads.count - 1) {}
   FOVEA_INLINE const float* at() const { return row_ + column_; }
   const float* step() const { return row_; } // its first row
   int column() const { return column_; }
@@ -44,14 +59,22 @@ class quad_walk {
   FOVEA_INLINE void move() {
     column_ += quad_columns;
     if (column_ < dim_) return;
-    const int keys = left_ < quad_keys ? left_ : quad_keys;
-    column_ = 0, row_ += keys * stride_, left_ -= keys;
+    column_ = 0;
+    if (left_ == 0 && heads_left_ > 0) {
+      row_ = head_ += apart_, left_ = more_, --heads_left_;
+    } else {
+      const int keys = left_ < quad_keys ? left_ : quad_keys;
+      row_ += keys * stride_, left_ -= keys;
+    }
   }
 
  private:
   const float* row_;
   ptrdiff_t stride_;
-  int column_ = 0, dim_, left_;
+  int column_ = 0, dim_, more_, left_; // keys behind the first step of a head, and behind this one
+  const float* head_;
+  ptrdiff_t apart_;
+  int heads_left_;
 };
 
 // What is asked for ahead, a line of memory each: of rows side by side a part of the next step in the order of memory, else sixteen
@@ -88,38 +111,41 @@ FOVEA_INLINE void multiply_quads(const float* q, const float* k, const quad_walk
   }
 }
 
+// Four rows of queries of each head. What the first products of a head need is transposed beside the last ones of the head before it.
 template <class Isa, bool Fetches>
-__attribute__((noinline)) void score_quads(const visit& z, const key_rows& keys, int row, float* scratch) {
+__attribute__((noinline)) void score_quads(const visit& z, const key_rows& keys, heads_of_keys heads, float* scratch) {
   const int count = keys.scored(quad_keys), dim = z.dim;
   float *q = scratch, *transposed = q + 16 * static_cast<ptrdiff_t>(dim), *other = transposed + quad_floats;
-  spread_queries<Isa>(z.q + row * static_cast<ptrdiff_t>(dim), dim, q);
-  quad_walk next(keys.at, keys.stride, dim, count);
+  quad_walk next(keys, heads, dim, count);
   const float* first = next.at();
   for (int g = 0; g < quads_a_step; ++g) transpose_quad<Isa>(first + 4 * g * keys.stride, keys.stride, transposed + floats_a_quad * g);
-  float* s = z.s + row * score_stride + keys.from;
-  for (int at = 0; at < count; at += quad_keys) {
-    if (at + quad_keys > count) at = count - quad_keys;
-    typename Isa::reg acc[quads_a_step];
+  for (int row = 0; row < heads.count * heads.rows; row += heads.rows) {
+    spread_queries<Isa>(z.q + row * static_cast<ptrdiff_t>(dim), dim, q);
+    float* s = z.s + row * score_stride + keys.from;
+    for (int at = 0; at < count; at += quad_keys) {
+      if (at + quad_keys > count) at = count - quad_keys;
+      typename Isa::reg acc[quads_a_step];
 #pragma GCC unroll 8
-    for (auto& x : acc) x = Isa::spread(0);
-    for (int c = 0; c < dim; c += quad_columns) {
-      next.move();
-      multiply_quads<Isa, Fetches>(q + 16 * c, transposed, next, other, ahead_of(next, dim), acc);
-      float* const done = transposed;
-      transposed = other, other = done;
+      for (auto& x : acc) x = Isa::spread(0);
+      for (int c = 0; c < dim; c += quad_columns) {
+        next.move();
+        multiply_quads<Isa, Fetches>(q + 16 * c, transposed, next, other, ahead_of(next, dim), acc);
+        float* const done = transposed;
+        transposed = other, other = done;
+      }
+#pragma GCC unroll 8
+      for (int g = 0; g < quads_a_step; g += 4) Isa::store_quarters(s + at + 4 * g, score_stride, acc + g);
     }
-#pragma GCC unroll 8
-    for (int g = 0; g < quads_a_step; g += 4) Isa::store_quarters(s + at + 4 * g, score_stride, acc + g);
   }
 }
 
 // Nothing is done, and false returned, where keys do not fill one step. Where there are no more of them than one block, nothing is fetched
 // that is wanted at once.
 template <class Isa>
-FOVEA_INLINE bool score_by_quads(const visit& z, const key_rows& keys, int row, float* scratch) {
+FOVEA_INLINE bool score_by_quads(const visit& z, const key_rows& keys, const heads_of_keys& heads, float* scratch) {
   if (keys.scored(quad_keys) == 0) return false;
   const bool only_block = z.start && z.done >= z.rows;
-  only_block ? score_quads<Isa, false>(z, keys, row, scratch) : score_quads<Isa, true>(z, keys, row, scratch);
+  only_block ? score_quads<Isa, false>(z, keys, heads, scratch) : score_quads<Isa, true>(z, keys, heads, scratch);
   return true;
 }
 
