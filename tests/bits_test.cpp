@@ -233,6 +233,8 @@ TEST_CASE("many_rows_that_see_the_same_keys_give_the_written_bits") {
                          shape(alike).lengths(48, 130).dims(16, 128).mask(mask_kind::shown),
                          shape(alike).lengths(72, 64).heads(4, 2),
                          shape("all rows see the first block").dims(5, 64).lengths(25, 330).causal(),
+                         shape("a head's first query sees no more than the first block").dims(5, 64).heads(6, 1).lengths(5, 260).causal(),
+                         shape("and with seven queries a key").dims(5, 64).heads(14, 2).lengths(4, 259).causal(),
                          shape("the last keys of the first block are hidden").dims(5, 64).lengths(24, 270).causal().first_key(16)};
   for (const shape& s : works) {
     problem p(s);

@@ -256,6 +256,10 @@ __attribute__((noinline)) void value_rows_short(const visit& z, int first) {
     if (group_works(z, r, 1)) value_tile<Isa, shape<1, 1>>(z, group_of<shape<1, 1>>(z, r), columns{0, 0, z.v_dim});
 }
 
+// Results leave by groups. Where some rows need no block behind this one, the next one has other groups: one that left here could be
+// taken up again there, with an o that it never stored.
+FOVEA_INLINE bool takes_wide(const visit& z) { return !z.masked && (z.done == 0 || z.done >= z.rows); }
+
 // All rows of a head.
 template <class Isa>
 FOVEA_INLINE void value_rows(const visit& z, const rows_of_head& rows) {
@@ -269,7 +273,7 @@ FOVEA_INLINE void value_rows(const visit& z, const rows_of_head& rows) {
   };
   int first = row;
   if constexpr (has_wide<Isa>)
-    if (const int wide = z.masked ? 0 : rows_in_wide<Isa>(z, rows)) {
+    if (const int wide = takes_wide(z) ? rows_in_wide<Isa>(z, rows) : 0) {
       first += wide;
       const int column = wide_values<Isa>(z, row, first);
       if (column < z.width) add(row, first, column);
