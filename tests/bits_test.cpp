@@ -274,7 +274,8 @@ TEST_CASE("heads_side_by_side_give_the_bits_of_heads_one_by_one") {
       const int32_t kv_heads = heads.kv_heads, group = heads.group;
       const int32_t keys = 15 + 3 * kv_heads + 32 * group, v_dim = group == 2 ? 17 : 5 * group;
       INFO("kv heads ", kv_heads, ", group ", group, ", queries ", queries, ", keys ", keys);
-      const int32_t dim = group == 3 || group == 4 ? 32 : 12; // such heads take four keys a quarter of a register, if dim is whole sixteens
+      const bool by_quads = group * queries == 3 || group * queries == 4; // four keys a quarter of a register, if dim is whole sixteens
+      const int32_t dim = by_quads ? 32 : 12;
       const shape plain = shape("few rows a head").heads(kv_heads * group, kv_heads).dims(dim, v_dim).lengths(queries, keys);
       for (const shape& s : {plain, shape(plain).softcap(3).alibi().sinks().mask(mask_kind::bias).lse().weights(0),
                              shape(plain).causal().window(keys / 2 + 3, 0).keep_first(keys / 3)}) {

@@ -11,6 +11,9 @@ std::vector<shape> ragged_shapes() {
   return {
       shape("one row, ragged everywhere").dims(13, 7).lengths(1, 37),
       shape("decode of a group").heads(6, 2).dims(20, 33).lengths(1, 261),
+      shape("decode of groups, by quads of keys").heads(8, 2).dims(16, 17).lengths(1, 45),
+      shape("rows in dozens, a column too few for wide tiles").dims(3, 63).lengths(24, 64),
+      shape("and one more than they take").dims(3, 65).lengths(25, 81),
       shape("two rows").dims(3, 18).lengths(2, 17),
       shape("prefill").heads(4, 2).dims(17, 9).lengths(21, 35).causal(),
       shape("one key").heads(3, 1).dims(1).lengths(5, 1),

@@ -107,6 +107,7 @@ TEST_CASE("a_bad_value_behind_a_mask_reaches_only_the_rows_that_see_it") {
   // Values only: the weight of a hidden key is 0, and 0 times them would be NaN. Rows of one tile hide different keys.
   const shape table[] = {
       shape("a deep tile").heads(2, 1).dims(9, 40).lengths(70, 70).mask(mask_kind::shown),
+      shape("wide tiles").heads(2, 1).dims(3, 64).lengths(24, 64).mask(mask_kind::shown),
       shape("a causal tile").heads(2, 2).dims(9, 17).lengths(33, 290).causal().mask(mask_kind::bias),
       shape("values of 7").heads(4, 2).dims(9, 7).lengths(13, 40).mask(mask_kind::shown).keep_first(3).window(20, 9),
       shape("a decoded group").heads(7, 1).dims(20, 130).lengths(1, 270).mask(mask_kind::bias),
