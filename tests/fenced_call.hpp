@@ -24,6 +24,11 @@ class fenced_call {
     scratch_ = memory<unsigned char>(scratch_size_);
   }
 
+  void read(const packed_keys& panels) {
+    call_ = panels.read_by(call_);
+    call_.k.data = copy(panels.memory());
+  }
+
   std::vector<float> solve() {
     CHECK(fovea_attend(&call_, scratch_, scratch_size_) == FOVEA_OK);
     const float *out = static_cast<const float*>(call_.out.data), *lse = call_.lse, *weights = call_.weights.data;

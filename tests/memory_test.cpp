@@ -13,7 +13,7 @@ std::vector<shape> ragged_shapes() {
       shape("decode of a group").heads(6, 2).dims(20, 33).lengths(1, 261),
       shape("decode of groups, by quads of keys").heads(8, 2).dims(16, 17).lengths(1, 45),
       shape("rows in dozens, a column too few for wide tiles").dims(3, 63).lengths(24, 64),
-      shape("and one more than they take").dims(3, 65).lengths(25, 81),
+      shape("and one more than they take, three panels behind the last one").dims(3, 65).lengths(25, 100),
       shape("two rows").dims(3, 18).lengths(2, 17),
       shape("prefill").heads(4, 2).dims(17, 9).lengths(21, 35).causal(),
       shape("one key").heads(3, 1).dims(1).lengths(5, 1),
@@ -118,12 +118,17 @@ TEST_CASE("nothing_is_read_behind_or_before_any_array") {
   for (const shape& s : ragged_shapes()) {
     INFO(doctest::String(s.why));
     problem p(s);
+    const packed_keys panels(p);
     isas::for_each([&](int32_t isa) {
       const fovea_attention a = p.call(isa);
       const std::vector<float> expected = solve(p, a);
       for (fence::side where : {fence::behind, fence::before})
-        for (size_t scratch : {fovea_scratch_least(&a), fovea_scratch_best(&a)})
-          CHECK(data::same_bits(fenced_call(p, isa, scratch, where).solve(), expected));
+        for (size_t scratch : {fovea_scratch_least(&a), fovea_scratch_best(&a)}) {
+          fenced_call rows(p, isa, scratch, where), packed(p, isa, scratch, where);
+          packed.read(panels);
+          CHECK(data::same_bits(rows.solve(), expected));
+          CHECK(data::same_bits(packed.solve(), expected));
+        }
     });
   }
 }

@@ -188,6 +188,7 @@ class packed_keys {
     a.k.head_stride = has_gap_ ? static_cast<ptrdiff_t>(head_) : 0, a.k.token_stride = 0;
     return a;
   }
+  const data::guarded<float>& memory() const { return panels_; }
 
  private:
   size_t head_;

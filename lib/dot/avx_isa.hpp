@@ -46,7 +46,7 @@ FOVEA_INLINE Reg join_fours(const Reg (&x)[4], Op op) {
 
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   static constexpr bool joins_rows = true, shapes_for_few = true, fetches_values = true;
-  static constexpr int crowded = 13; // registers in use, of 16
+  static constexpr int crowded = 13; // of 16 registers
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m256>(sum, a, b); }
   // Sixteen lanes of each of eight rows, joined by the fixed tree: i and i + 8, then + 4, + 2, + 1; a lane for each row.
   template <class Op>

@@ -72,7 +72,7 @@ struct load_whole {
 };
 
 // Few registers are left beside the sums, the vectors of a step and one number: compilers would move sums from one to another, and through
-// memory, so each product is told to stay where its sum is. With one row or two they shall take vectors from memory instead.
+// memory, so each product is told to stay where its sum is. With one row or two, products may take vectors from memory instead.
 template <class Isa, class Shape>
 constexpr bool is_crowded = Shape::rows > 2 &&
                             (Shape::rows + 1) * Shape::vectors* accumulator<Isa, Shape>::vector::regs + 1 >= Isa::crowded;

@@ -177,8 +177,7 @@ FOVEA_INLINE void add_even(const visit& z, const value_group& g, Columns c, accu
     tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, Shape::lanes, z.v_stride}, keys, columns, acc);
   };
   constexpr int held = 1024 * Isa::lanes; // floats
-  if constexpr (Isa::fetches_values &&
-                (has_wide<Isa> ? std::is_same_v<Shape, typename Isa::wide> : Shape::rows == largest_rows(typename Isa::shapes{})))
+  if constexpr (Isa::fetches_values && (Shape::rows == largest_rows(typename Isa::shapes{}) || std::is_same_v<Shape, typename Isa::wide>))
     if (keys * z.v_dim > held) return add(fetching_columns<12, first_cache>{c, z.v_stride});
   add(c);
 }

@@ -107,7 +107,7 @@ struct rows_of_head {
 };
 
 // Where all rows see the same keys of a block, an ISA may have a wide shape for most of them: it spreads fewer numbers of a for as many
-// products. It takes that many rows at a time, which leaves the other groups as they would be without it.
+// products. It takes rows 24 at a time: whole groups of any shape, so that the rows behind them keep the groups they have in other blocks.
 constexpr int wide_rows = 24;
 template <class Isa>
 constexpr bool has_wide = !std::is_void_v<typename Isa::wide>;

@@ -12,7 +12,7 @@ struct xsimd_isa {
   using ints = xsimd::batch<int32_t, Arch>;
   static constexpr int lanes = static_cast<int>(reg::size);
   using wide = void;
-  static constexpr int crowded = 1000; // no tile has so many registers
+  static constexpr int crowded = 1000; // registers in use from which on add_product is called for: never
   static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, has_quarters = false;
   static constexpr bool shapes_for_few = false, tells_fraction = false, fetches_values = false;
   static constexpr int columns_at_once = 4, rows_a_pointer = 3; // an address may add another register once or twice
