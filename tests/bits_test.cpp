@@ -239,7 +239,7 @@ TEST_CASE("two_dozen_rows_that_see_the_same_keys_give_the_written_bits") {
                          shape("seven of each head do").dims(5, 80).heads(14, 2).lengths(4, 259).causal(),
                          shape("eight rows end with the second block").dims(5, 64).heads(8, 1).lengths(6, 517).causal(),
                          shape("sixteen do").dims(5, 64).heads(16, 1).lengths(3, 514).causal(),
-                         shape("the last four rows find panels").dims(16, 20).lengths(52, 40).weights(0),
+                         shape("the last four rows find panels").dims(16, 20).lengths(52, 100).weights(0),
                          shape("the last keys of the first block are hidden").dims(5, 64).lengths(24, 270).causal().first_key(16)};
   for (const shape& s : works) {
     problem p(s);
