@@ -24,7 +24,7 @@ inline int32_t length(data::lottery& lot, int32_t most) {
 
 // What takes every path of the kernels: tiles of all shapes, several blocks, at times several spans. As many queries as `work` allows.
 inline void wide_sizes(shape& s, data::lottery& lot) {
-  constexpr int64_t work = 400000, upkeep = 40; // products of a call; a key is at least this much for the tests
+  const int64_t work = lot.one_in(8) ? 4000000 : 400000, upkeep = 40; // products of a call; a key is at least this much for the tests
   const int32_t groups[] = {1, 1, 1, 2, 4, 8, 17}, kv_heads = lot.between(1, 2), group = lot.one_of(groups);
   const int32_t most_dim = lot.one_in(8) ? 260 : 70, most_keys = lot.one_in(25) ? 9000 : lot.one_in(4) ? 600 : 280;
   s.heads(kv_heads * group, group == 1 && lot.one_in(2) ? 0 : kv_heads);
@@ -63,6 +63,8 @@ inline void draw_visibility(shape& s, data::lottery& lot) {
   if (lot.one_in(2)) s.first_key(lot.one_in(2) ? lot.between(0, 300) : lot.between(3900, 4100));
   if (lot.one_in(3)) s.first_key(s.options.first_key / 16 * 16); // where panels may begin
   if (lot.one_in(2)) s.position(s.options.first_key + lot.between(-20, keys + 20));
+  if (lot.one_in(4)) // the first query ends where a block of 256 keys does, or beside it
+    s.causal().position((s.options.first_key + lot.between(0, keys)) / 256 * 256 + lot.between(-2, 1));
   if (lot.one_in(2)) s.window(reach(lot), reach(lot));
   if (lot.one_in(3)) s.prefix(s.options.first_key + lot.between(0, lot.one_in(3) ? keys : 40));
   if (lot.one_in(3)) s.keep_first(s.options.first_key + lot.between(0, lot.one_in(3) ? keys : 40));
