@@ -134,6 +134,14 @@ void check_some_ways(const shape& s, int32_t isa, digest& bits) {
   if (a.queries > 1) check_chunks(p, a, 2, expected);
 }
 
+void check_written_bits(problem& p) {
+  const std::vector<float> expected = numerics::attend(p.call());
+  isas::for_each([&](int32_t isa) {
+    const std::vector<float> got = solve(p, p.call(isa));
+    if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
+  });
+}
+
 } // namespace
 
 TEST_CASE("the_bit_identity_sets") {
@@ -213,11 +221,7 @@ TEST_CASE("rows_that_fill_whole_tiles_on_one_panel_of_keys_give_the_written_bits
     for (int32_t keys : {1, 15, 16, 17}) {
       INFO("queries ", queries, ", keys ", keys);
       problem p(shape("one panel").dims(12, 20).lengths(queries, keys));
-      const std::vector<float> expected = numerics::attend(p.call());
-      isas::for_each([&](int32_t isa) {
-        const std::vector<float> got = solve(p, p.call(isa));
-        if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
-      });
+      check_written_bits(p);
     }
 }
 
@@ -263,11 +267,7 @@ TEST_CASE("scores_halfway_between_integers_have_the_same_bits_on_every_isa") {
     problem p(shape("halves").dims(1, 17).lengths(6, keys).scale(0.693147182f));
     for (int32_t i = 0; i < 6; ++i) p.q.at(0, i, 0) = static_cast<float>(2 * i - 5);
     for (int32_t j = 0; j < keys; ++j) p.k.at(0, j, 0) = static_cast<float>(j % 9) - 4.5f;
-    const std::vector<float> expected = numerics::attend(p.call());
-    isas::for_each([&](int32_t isa) {
-      const std::vector<float> got = solve(p, p.call(isa));
-      if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
-    });
+    check_written_bits(p);
   }
 }
 

@@ -116,11 +116,12 @@ class tile_of_queries {
     find_runs(block);
     const int64_t first = larger(block, p_.see.first_key);
     z_.v_first = static_cast<int>(first - block);
-    if (!by_quads_)
+    if (by_quads_) {
+      for (int run = z_.first_run; run < 2; ++run) score_run_by_quads(block, run);
+    } else {
       for (int h = 0; h < heads_of<Isa>(job_); ++h)
         for (int run = z_.first_run; run < 2; ++run) score_run(block, run, h);
-    else
-      for (int run = z_.first_run; run < 2; ++run) score_run_by_quads(block, run);
+    }
     softmax_steps[p_.modify.step](z_);
     if (z_.direct && z_.done > z_.was_done) end_rows<Isa>(job_, z_.top, z_.was_done, z_.done < z_.rows ? z_.done : z_.rows);
     for (int h = 0; h < heads_of<Isa>(job_); ++h) {

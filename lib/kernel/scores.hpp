@@ -68,7 +68,7 @@ __attribute__((noinline)) void score_groups(const visit& shared, const packed_ke
 
 // Keys that all rows see, as many as whole wide tiles take; returns what is left of the panels.
 template <class Isa>
-__attribute__((noinline)) packed_keys_view score_wide(const visit& shared, const packed_keys_view& keys, int first_row, int end_row) {
+__attribute__((noinline)) packed_keys_view wide_scores(const visit& shared, const packed_keys_view& keys, int first_row, int end_row) {
   using wide = typename Isa::wide;
   constexpr int width = wide::vectors * wide::lanes;
   const visit z = shared;
@@ -88,15 +88,14 @@ FOVEA_INLINE void score_rows(const visit& z, const packed_keys_view& k, int run,
   if constexpr (Isa::lanes == 16) // on one panel eight rows are not products enough to hide how long one takes
     if (rows.alike && rows.count % 16 == 0 && k.to == k.from + 16) return score_groups<Isa, shape<16, 1>>(z, k, run, row, row + rows.count);
   const auto score = [&](const packed_keys_view& some, int first, int end) FOVEA_LAMBDA_INLINE {
-    if (first < end && some.from < some.to)
-      by_groups<Isa>(end - first, rows.alike,
-                     [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z, some, run, first + from, first + to); });
+    by_groups<Isa>(end - first, rows.alike,
+                   [&](auto s, int from, int to) { score_groups<Isa, decltype(s)>(z, some, run, first + from, first + to); });
   };
   int first = row;
   if constexpr (has_wide<Isa>)
     if (const int wide = rows_in_wide<Isa>(z, rows)) {
       first += wide;
-      score(score_wide<Isa>(z, k, row, first), row, first);
+      score(wide_scores<Isa>(z, k, row, first), row, first);
     }
   score(k, first, row + rows.count);
 }

@@ -277,7 +277,7 @@ FOVEA_INLINE void value_rows(const visit& z, const rows_of_head& rows) {
       const int column = wide_values<Isa>(z, row, first);
       if (column < z.width) add(row, first, column);
     }
-  if (first < row + rows.count) add(first, row + rows.count, 0);
+  add(first, row + rows.count, 0);
 }
 
 } // namespace fovea
