@@ -12,7 +12,7 @@ namespace fovea {
 struct dsp_core {
   using element = int16_t;
   static constexpr int most_rows = 2, lanes[] = {0, 4, 2}, high_words = 4;
-  static constexpr int panel_alignment = 4; // of LDRD
+  static constexpr int panel_alignment = 4, query_alignment = 4; // of LDRD and of LDR
   // Four elements of a row stand as SXTB16 leaves bytes: 0 2 1 3.
   static int place(int rows, int g, int i) { return (i & ~3) * rows + g * 4 + ((i & 1) << 1 | (i & 2) >> 1); }
 
@@ -36,7 +36,7 @@ struct dsp_core {
 
   static void put_four(element* to, int, const int8_t* q) {
     int32_t bytes;
-    std::memcpy(&bytes, q, sizeof bytes);
+    std::memcpy(&bytes, __builtin_assume_aligned(q, query_alignment), sizeof bytes);
     reinterpret_cast<int32_t*>(to)[0] = __sxtb16(bytes);
     reinterpret_cast<int32_t*>(to)[1] = odd_bytes(bytes);
   }

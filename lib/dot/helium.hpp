@@ -10,7 +10,7 @@ namespace fovea {
 
 struct helium_dot {
   using element = int8_t;
-  static constexpr int most_rows = 1, planes = 2; // planes: 64 low bytes of a row, then 64 high bytes
+  static constexpr int most_rows = 1, query_alignment = 1, planes = 2; // planes: 64 low bytes of a row, then 64 high bytes
   static constexpr bool takes_queries = true, begins_sums = true;
 
   static void put_query(int8_t* to, int, int, int c, const int8_t* q) { vstrbq_s8(to + c, vldrbq_s8(q)); }

@@ -66,6 +66,7 @@ struct plain_dot : Core {
 
   // In place: the high words of (x << up) * multiplier.
   FOVEA_HOT static void high_products(int32_t* x, int32_t count, int32_t multiplier, int up) {
+    x = in_pairs(x);
     for (const int32_t* end = x + count; x != end; x += Core::high_words)
 #pragma GCC unroll 4
       for (int i = 0; i < Core::high_words; ++i) x[i] = Core::high_word(left_shift(x[i], up), multiplier);
@@ -101,6 +102,9 @@ struct plain_dot : Core {
   }
 
  private:
+  // Numbers of a row begin at a multiple of 64 bytes: compilers that may not access the unaligned use LDRD only where they know it.
+  static FOVEA_COMPACT int32_t* in_pairs(int32_t* x) { return static_cast<int32_t*>(__builtin_assume_aligned(x, 8)); }
+
   FOVEA_HOT static bool weigh_row(const int32_t* t, int32_t base, element* to, int rows, uint32_t& total) {
     uint32_t sum = total;
     if (Core::weigh(t, base, to, Core::most_rows == 1 ? 1 : rows, sum) < 0) return false;
@@ -134,6 +138,7 @@ struct plain_dot : Core {
   template <int G>
   FOVEA_HOT static void add_tiles(const element* a, const int8_t* panel, int depth, int32_t* to, int stride, int count) {
     constexpr int lanes = Core::lanes[G];
+    to = in_pairs(to), stride &= ~1;
     for (const int32_t* end = to + count; to != end; panel += 16 * (depth - 4)) {
       for (const int32_t* panel_end = to + 16; to != panel_end; to += lanes, panel += 4 * lanes) {
         int32_t o[lanes][G];
@@ -154,7 +159,7 @@ struct plain_dot : Core {
 // Weights one key at a time.
 template <class Element, class Core>
 struct plain_weights {
-  static constexpr int panel_alignment = 1;
+  static constexpr int panel_alignment = 1, query_alignment = 1;
   static FOVEA_COMPACT int32_t high_word(int32_t a, int32_t b) { return high_product(a, b); }
 
   static FOVEA_COMPACT int32_t cap(int32_t u) { return static_cast<uint32_t>(u) > 0x1fffff ? 0x1fffff : u; } // below zero: `sign` tells

@@ -79,15 +79,16 @@ class compact_rows {
     const int8_t* q = reinterpret_cast<const int8_t*>(r.q);
     if constexpr (Dot::takes_queries) // a single one as it stands; it is only read
       if (count() == 1 && p_.dim == p_.depth) return static_cast<void>(q_ = const_cast<int8_t*>(q));
-    int8_t last[16];
-    for (int left = p_.dim, c = 0; left > 0; left -= 16, c += 16) {
-      if (left < 16) {
-        std::memset(last, 0, sizeof last);
-        q = static_cast<const int8_t*>(std::memcpy(last, q, static_cast<size_t>(left)));
-      }
-      Dot::put_query(q_, count(), g, c, q);
-      q += 16;
-    }
+    alignas(4) int8_t piece[16];
+    for (int left = p_.dim, c = 0; left > 0; left -= 16, c += 16, q += 16)
+      Dot::put_query(q_, count(), g, c, left < 16 || !aligned(q) ? copied(q, left, piece) : q);
+  }
+
+  static bool aligned(const int8_t* q) { return reinterpret_cast<uintptr_t>(q) % Dot::query_alignment == 0; }
+  // Sixteen elements and zeros behind the end, byte by byte: memcpy may load words from any address, and they may trap.
+  FOVEA_COLD static const int8_t* copied(const int8_t* q, int left, int8_t (&to)[16]) {
+    for (int i = 0; i < 16; ++i) to[i] = i < left ? q[i] : int8_t{0};
+    return to;
   }
 
   void visit(int32_t block, row* end) {

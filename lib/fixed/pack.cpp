@@ -11,12 +11,26 @@ namespace fovea {
 
 namespace {
 
+#if defined(__arm__) && !defined(__ARM_FEATURE_UNALIGNED)
+// Unaligned access may trap. memcpy is told so: that of a C library does not ask.
+constexpr int word_alignment = 4;
+#else
+constexpr int word_alignment = 1;
+#endif
+bool moves_words(const int8_t* to, const int8_t* from) {
+  return (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % word_alignment == 0;
+}
+void copy_word(int8_t* to, const int8_t* from) {
+  std::memcpy(__builtin_assume_aligned(to, word_alignment), __builtin_assume_aligned(from, word_alignment), 4);
+}
+
 // Four elements of a key stand together in both orders.
 void put_key(int8_t* panels, int32_t key, const int8_t* row, int32_t dim) {
-  const int depth = up_to(dim, 16), whole = dim / 4 * 4;
+  const int depth = up_to(dim, 16);
   int8_t* const to = panels + key_at(key, 0, depth);
-  for (int c = 0; c < whole; c += 4) std::memcpy(to + key_at(0, c, depth), row + c, 4);
-  for (int c = whole; c < depth; ++c) to[key_at(0, c, depth)] = c < dim ? row[c] : int8_t{0};
+  const int in_words = moves_words(to, row) ? dim / 4 * 4 : 0;
+  for (int c = 0; c < in_words; c += 4) copy_word(to + key_at(0, c, depth), row + c);
+  for (int c = in_words; c < depth; ++c) to[key_at(0, c, depth)] = c < dim ? row[c] : int8_t{0};
 }
 
 void put_value(int8_t* panels, int32_t key, const int8_t* row, int32_t dim) {

@@ -93,6 +93,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND fovea_flags_fixed_avx512vnni -Wno-maybe-uninitialized -Wno-uninitialized) # gcc 12 warns of its own header
 endif()
 
+if(NOT FOVEA_HOSTED)
+  fovea_compiler_has(FOVEA_COMPILES_BARE_ARM "defined(__arm__)")
+endif()
+
 # What keeps the bits of floats on bare-metal ARM; lib/isa/scalar.cpp refuses to be compiled without it.
 set(FOVEA_EXACT "")
 if(NOT FOVEA_HOSTED)
