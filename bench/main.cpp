@@ -49,8 +49,9 @@ void print(const progress& p, const std::string& text) {
   std::fflush(stdout);
 }
 
-// SSE4.1 has no fused multiply-add and armv7 NEON flushes denormals: they have bits of their own.
-bool promises_bits(const result& r) { return r.integer_isa != 0 || (r.isa != FOVEA_SSE41 && r.isa != FOVEA_NEON); }
+// SSE4.1 and scalar-no-fma have no fused multiply-add: they have bits of their own. So has armv7 NEON, which flushes denormals.
+bool has_fma(int32_t isa) { return isa != FOVEA_SSE41 && isa != FOVEA_SCALAR_NO_FMA; }
+bool promises_bits(const result& r) { return r.integer_isa != 0 || (has_fma(r.isa) && r.isa != FOVEA_NEON); }
 
 // Compares the results of one work, and says what is wrong with them; empty when all is well.
 std::string faults(const std::vector<result>& of_one_work) {
@@ -111,7 +112,7 @@ std::string measure_rows(const std::vector<row_work>& works, const options& o, p
       const row_result r = measure(w, isa, pace_of(o));
       print(p, table_row(r));
       if (r.status == FOVEA_OK) results.push_back(r);
-      if (r.status != FOVEA_OK || isa == FOVEA_SSE41) continue;
+      if (r.status != FOVEA_OK || !has_fma(isa)) continue;
       if (first != 0 && r.digest != first) found += "note: " + w.name() + " has other bits on " + fovea_isa_name(isa) + "\n";
       first = r.digest;
     }

@@ -9,7 +9,7 @@
 
 namespace bench {
 
-extern const isa_loops scalar_loops, sse41_loops, avx2_loops, avx512_loops, neon_loops;
+extern const isa_loops scalar_loops, scalar_no_fma_loops, sse41_loops, avx2_loops, avx512_loops, neon_loops;
 
 namespace {
 
@@ -30,20 +30,32 @@ double seconds_of(const isa_loops& loops, int64_t turns) {
 
 const isa_loops* loops_of(int32_t isa) {
   switch (isa) {
+#if BENCH_PEAK_OF_SCALAR
     case FOVEA_SCALAR:
       return &scalar_loops;
-#if defined(__x86_64__) || defined(__i386__)
+#endif
+#if BENCH_PEAK_OF_SCALAR_NO_FMA
+    case FOVEA_SCALAR_NO_FMA:
+      return &scalar_no_fma_loops;
+#endif
+#if BENCH_PEAK_OF_SSE41
     case FOVEA_SSE41:
       return &sse41_loops;
+#endif
+#if BENCH_PEAK_OF_AVX2
     case FOVEA_AVX2:
       return &avx2_loops;
+#endif
+#if BENCH_PEAK_OF_AVX512
     case FOVEA_AVX512:
       return &avx512_loops;
-#elif defined(__aarch64__)
-    case FOVEA_NEON64:
-      return &neon_loops;
-#elif defined(__ARM_NEON)
+#endif
+#if BENCH_PEAK_OF_NEON
     case FOVEA_NEON:
+      return &neon_loops;
+#endif
+#if BENCH_PEAK_OF_NEON64
+    case FOVEA_NEON64:
       return &neon_loops;
 #endif
     default:

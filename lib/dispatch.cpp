@@ -16,6 +16,9 @@ namespace {
 
 const kernel* const kernels[] = {
 // the best last
+#if FOVEA_WITH_SCALAR_NO_FMA
+    &scalar_no_fma_kernel,
+#endif
 #if FOVEA_WITH_SCALAR
     &scalar_kernel,
 #endif

@@ -26,7 +26,7 @@ const char* const arguments[] = {
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 
-const char* const isas[] = {"best", "scalar", "sse41", "avx2", "avx512", "neon", "neon64"};
+const char* const isas[] = {"best", "scalar", "sse41", "avx2", "avx512", "neon", "neon64", "scalar-no-fma"};
 static_assert(sizeof isas / sizeof *isas == FOVEA_ISA_END);
 
 } // namespace

@@ -15,8 +15,15 @@ inline int32_t& only() {
 inline bool tested(int32_t isa) { return fovea_has_isa(isa) == 1 && (only() == FOVEA_ISA_BEST || only() == isa); }
 
 // The same bits are promised wherever fma exists, as long as nothing is denormal: 32-bit NEON makes zeros of those.
-inline bool promises_bits(int32_t isa) { return isa != FOVEA_SSE41; }
+inline bool promises_bits(int32_t isa) { return isa != FOVEA_SSE41 && isa != FOVEA_SCALAR_NO_FMA; }
 inline bool keeps_denormals(int32_t isa) { return isa != FOVEA_NEON; }
+
+// Of those that are tested: an Arm core without fma has none.
+inline bool any_promises_bits() {
+  bool any = false;
+  for (int32_t isa = FOVEA_SCALAR; isa < FOVEA_ISA_END; ++isa) any |= tested(isa) && promises_bits(isa);
+  return any;
+}
 
 template <class Body>
 void for_each(const Body& body) {

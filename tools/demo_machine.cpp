@@ -46,9 +46,9 @@ std::vector<int32_t> usable_isas() {
   return all;
 }
 
-// The promise of equal bits needs fused multiply-add (SSE4.1 has none) and denormals (NEON of armv7 has none).
+// The promise of equal bits needs fused multiply-add (SSE4.1 and scalar-no-fma have none) and denormals (NEON of armv7 has none).
 std::string no_promise(int32_t isa) {
-  if (isa == FOVEA_SSE41) return "no fma: no bit promise";
+  if (isa == FOVEA_SSE41 || isa == FOVEA_SCALAR_NO_FMA) return "no fma: no bit promise";
   return isa == FOVEA_NEON ? "flushes denormals: no bit promise" : "";
 }
 
@@ -123,7 +123,8 @@ pace measure(const fovea_attention& call) {
 row speed_row(const fovea_attention& call, double flops) {
   const pace found = measure(call);
   row cells = {fovea_isa_name(call.isa), number(found.median * 1e3, 2), number(flops / found.median * 1e-9, 1), "-", "-", "-"};
-  if (call.isa == FOVEA_SCALAR || found.peak <= 0) return cells; // compilers make vectors of scalar code: it has no peak of its own
+  const bool scalar = call.isa == FOVEA_SCALAR || call.isa == FOVEA_SCALAR_NO_FMA;
+  if (scalar || found.peak <= 0) return cells; // compilers make vectors of scalar code: it has no peak of its own
   cells[3] = number(found.peak * 1e-9, 1);
   cells[4] = number(100 * flops / found.median / found.peak, 1) + " %";
   cells[5] = number(100 * flops / found.quiet / found.peak, 1) + " %";

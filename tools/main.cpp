@@ -85,12 +85,14 @@ int run_demo(const std::vector<std::string>& arguments) {
   return finish(out.text()) == 0 && same ? 0 : 1;
 }
 
+bool has_bits_of_its_own(int32_t isa) { return isa == FOVEA_SSE41 || isa == FOVEA_SCALAR_NO_FMA || isa == FOVEA_NEON; }
+
 std::string isa_text() {
   table t{"", {"ISA", "here", "same bits as all others"}, {}};
   t.align = "l";
   for (int32_t isa = 1; isa < FOVEA_ISA_END; ++isa) {
     const std::string here = isa == fovea_isa() ? "the best" : fovea_has_isa(isa) ? "yes" : "no";
-    t.rows.push_back({fovea_isa_name(isa), here, isa == FOVEA_SSE41 || isa == FOVEA_NEON ? "no" : "yes"});
+    t.rows.push_back({fovea_isa_name(isa), here, has_bits_of_its_own(isa) ? "no" : "yes"});
   }
   std::string text;
   for (const std::string& line : table_lines(t, style_of_output(true, false))) text += line + "\n";

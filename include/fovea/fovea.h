@@ -36,7 +36,8 @@ enum { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2, FOVEA_I8 = 3, FOVEA_I16 = 4
 /* layout. ROWS: `dim` contiguous elements a token. PANELS (k only): [keys/16][dim][16], as fovea_pack_keys writes; whole panels are
  * readable, whatever stands behind the last key. Decoding from panels is fastest: nothing is ever repacked. */
 enum { FOVEA_ROWS = 0, FOVEA_PANELS = 1 };
-enum { FOVEA_ISA_BEST = 0, FOVEA_SCALAR, FOVEA_SSE41, FOVEA_AVX2, FOVEA_AVX512, FOVEA_NEON, FOVEA_NEON64, FOVEA_ISA_END };
+enum { FOVEA_ISA_BEST = 0, FOVEA_SCALAR, FOVEA_SSE41, FOVEA_AVX2, FOVEA_AVX512, FOVEA_NEON, FOVEA_NEON64, FOVEA_SCALAR_NO_FMA,
+       FOVEA_ISA_END };
 
 enum { /* reasons: FOVEA_REASON(status) */
   FOVEA_OK = 0, FOVEA_NULL, FOVEA_SIZE, FOVEA_RANGE, FOVEA_STRIDE, FOVEA_ALIGN, FOVEA_OVERLAP, FOVEA_OVERFLOW, FOVEA_TOO_SMALL,

@@ -3,5 +3,5 @@
 #include "kernel.hpp"
 
 namespace fovea {
-extern const kernel scalar_kernel, sse41_kernel, avx2_kernel, avx512_kernel, neon_kernel, neon64_kernel;
+extern const kernel scalar_no_fma_kernel, scalar_kernel, sse41_kernel, avx2_kernel, avx512_kernel, neon_kernel, neon64_kernel;
 } // namespace fovea

@@ -4,6 +4,10 @@
 
 #include "kernel/floats.hpp"
 
+#if __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2
+#error "floats are computed with more bits than they have here: compile fovea with -msse2 -mfpmath=sse"
+#endif
+
 namespace fovea {
 
 struct scalar_isa {
@@ -53,6 +57,10 @@ struct scalar_isa {
     const float* only = row(0);
     for (int i = 0; i < 4; ++i) t[i] = only[i];
   }
+};
+
+struct no_fma_isa : scalar_isa {
+  static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return a * b + c; }
 };
 
 } // namespace fovea

@@ -27,6 +27,7 @@ inline uint32_t read_cpu() {
   const bool avx2 = fma && has_7 && (b7 & bit_AVX2);
   constexpr uint32_t wide = bit_AVX512F | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
   uint32_t isas = 1;
+  if (d & bit_SSE2) isas |= 1u << FOVEA_SCALAR_NO_FMA;
   if (__get_cpuid(0, &a, &b, &unused, &d) && b == signature_AMD_ebx) isas |= 1u << cpu_of_amd;
   if (fma) isas |= 1u << FOVEA_SCALAR;
   if (c & bit_SSE4_1) isas |= 1u << FOVEA_SSE41;

@@ -12,15 +12,23 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Generic")
 endif()
 
 # The compiler is asked, not CMAKE_SYSTEM_PROCESSOR: only it knows -m32, -mfpu and what a toolchain file chose.
-set(fovea_known_isas scalar)
+# A core without fma has scalar_no_fma: the fmaf of a C library is 5 to 17 times slower, and bits of its own are no harm.
+fovea_compiler_has(FOVEA_COMPILES_FMA
+                   "defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen) || defined(__powerpc64__)")
+set(fovea_known_isas scalar_no_fma)
+if(FOVEA_COMPILES_FMA)
+  set(fovea_known_isas scalar)
+endif()
 set(fovea_flags_scalar "")
+set(fovea_flags_scalar_no_fma "")
 if(FOVEA_HOSTED)
   fovea_compiler_has(FOVEA_COMPILES_X86_64 "defined(__x86_64__)")
+  fovea_compiler_has(FOVEA_COMPILES_X86_32 "defined(__i386__)")
   fovea_compiler_has(FOVEA_COMPILES_AARCH64 "defined(__aarch64__)")
   fovea_compiler_has(FOVEA_COMPILES_ARM_NEON "defined(__arm__) && defined(__ARM_NEON)")
 endif()
 if(FOVEA_COMPILES_X86_64)
-  set(fovea_known_isas scalar sse41 avx2 avx512)
+  set(fovea_known_isas scalar_no_fma scalar sse41 avx2 avx512) # CPUs without fma run the first and the third
   set(fovea_flags_scalar -mfma -fno-tree-vectorize) # it is to stay scalar
   set(fovea_flags_sse41 -msse4.1)
   set(fovea_flags_avx2 -mavx2 -mfma)
@@ -28,23 +36,33 @@ if(FOVEA_COMPILES_X86_64)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND fovea_flags_avx512 -Wno-maybe-uninitialized -Wno-uninitialized) # gcc 12 warns of its own header
   endif()
+elseif(FOVEA_COMPILES_X86_32)
+  set(fovea_known_isas scalar_no_fma scalar)
+  set(fovea_flags_scalar -mfma -mfpmath=sse -fno-tree-vectorize)
+  set(fovea_flags_scalar_no_fma -msse2 -mfpmath=sse) # x87 computes with more bits than a float has
 elseif(FOVEA_COMPILES_AARCH64)
   set(fovea_known_isas scalar neon64)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(fovea_flags_neon64 -fno-schedule-insns) # else gcc 12 spills accumulators in the hot loop
   endif()
-elseif(FOVEA_COMPILES_ARM_NEON)
+elseif(FOVEA_COMPILES_ARM_NEON AND FOVEA_COMPILES_FMA)
   set(fovea_known_isas scalar neon)
 endif()
 
-set(FOVEA_ISAS "${fovea_known_isas}" CACHE STRING "ISAs to build into the library, a list with scalar in it")
+set(FOVEA_ISAS "${fovea_known_isas}" CACHE STRING "ISAs to build into the library, a list with scalar or scalar_no_fma in it")
 foreach(isa IN LISTS FOVEA_ISAS)
   if(NOT isa IN_LIST fovea_known_isas)
     message(FATAL_ERROR "FOVEA_ISAS names '${isa}', but this compiler builds only: ${fovea_known_isas}.")
   endif()
 endforeach()
-if(NOT "scalar" IN_LIST FOVEA_ISAS)
-  message(FATAL_ERROR "FOVEA_ISAS must hold scalar, the ISA that every machine has: pass -DFOVEA_ISAS=\"scalar;${FOVEA_ISAS}\".")
+if(NOT "scalar" IN_LIST FOVEA_ISAS AND NOT "scalar_no_fma" IN_LIST FOVEA_ISAS)
+  list(GET fovea_known_isas 0 fovea_every_machine)
+  message(FATAL_ERROR "FOVEA_ISAS must hold ${fovea_every_machine}, the ISA that every machine has: pass "
+                      "-DFOVEA_ISAS=\"${fovea_every_machine};${FOVEA_ISAS}\".")
+endif()
+set(FOVEA_NEEDS_XSIMD OFF)
+if(FOVEA_ISAS MATCHES "sse|avx")
+  set(FOVEA_NEEDS_XSIMD ON)
 endif()
 
 # Gives `source` the flags of `isa`. It is always optimised: otherwise it would hold weak copies of inline functions built with this
@@ -52,7 +70,7 @@ endif()
 # -O3 only unrolls what is unrolled already: half as much code again, and not faster.
 function(fovea_compile_for_isa source isa)
   set(optimise -O2)
-  if(FOVEA_ISAS STREQUAL "scalar")
+  if(FOVEA_ISAS MATCHES "^scalar(_no_fma)?$")
     set(optimise $<$<CONFIG:Release,Debug>:-O2>)
   endif()
   set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${fovea_flags_${isa}} ${optimise} ${FOVEA_EXACT}) # last: clang's -O2 undoes it
@@ -83,12 +101,25 @@ elseif(FOVEA_COMPILES_AARCH64 AND "neon64" IN_LIST FOVEA_ISAS)
       list(APPEND fovea_flags_fixed_${isa} -fno-schedule-insns -fno-tree-ter)
     endforeach()
   endif()
-elseif(FOVEA_COMPILES_ARM_NEON AND "neon" IN_LIST FOVEA_ISAS)
+elseif(FOVEA_COMPILES_ARM_NEON AND ("neon" IN_LIST FOVEA_ISAS OR NOT FOVEA_COMPILES_FMA)) # integers need no fma
   list(APPEND FOVEA_FIXED_ISAS neon)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(fovea_flags_fixed_neon -fno-schedule-insns) # else it spills accumulators here, too
   endif()
 endif()
+
+# What is built, and what is missed by a compiler that was not told of the core's SIMD unit.
+list(JOIN FOVEA_ISAS " " fovea_floats)
+list(JOIN FOVEA_FIXED_ISAS " " fovea_integers)
+message(STATUS "fovea: kernels of floats: ${fovea_floats}; of integers: ${fovea_integers}")
+if(FOVEA_HOSTED)
+  fovea_compiler_has(FOVEA_COMPILES_ARMV7 "defined(__arm__) && __ARM_ARCH >= 7")
+endif()
+if(FOVEA_COMPILES_ARMV7 AND NOT (FOVEA_COMPILES_ARM_NEON AND FOVEA_COMPILES_FMA))
+  message(WARNING "fovea: this compiler may not use NEON with fma, so floats are several times slower than they could be, and without the "
+                  "promise of equal bits. For a Raspberry Pi 2 or newer add -mfpu=neon-vfpv4 to CMAKE_CXX_FLAGS and CMAKE_C_FLAGS.")
+endif()
+
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND fovea_flags_fixed_avx512vnni -Wno-maybe-uninitialized -Wno-uninitialized) # gcc 12 warns of its own header
 endif()

@@ -12,6 +12,7 @@ missing() {
   have readelf || echo "must binutils"
   have aarch64-linux-gnu-g++ || echo "board g++-aarch64-linux-gnu"
   have arm-linux-gnueabihf-g++ || echo "board g++-arm-linux-gnueabihf"
+  have arm-linux-gnueabi-g++ || echo "board g++-arm-linux-gnueabi"
   have arm-none-eabi-g++ || echo "board gcc-arm-none-eabi"
   have arm-none-eabi-g++ && newlib_is_there || echo "board libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib"
   have qemu-aarch64 && have qemu-arm || echo "board qemu-user"
