@@ -38,8 +38,7 @@ if(FOVEA_COMPILES_X86_64)
   endif()
 elseif(FOVEA_COMPILES_X86_32)
   set(fovea_known_isas scalar_no_fma scalar)
-  set(fovea_flags_scalar -mfma -mfpmath=sse -fno-tree-vectorize)
-  set(fovea_flags_scalar_no_fma -msse2 -mfpmath=sse) # x87 computes with more bits than a float has
+  set(fovea_flags_scalar -mfma -fno-tree-vectorize)
 elseif(FOVEA_COMPILES_AARCH64)
   set(fovea_known_isas scalar neon64)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -50,6 +49,10 @@ elseif(FOVEA_COMPILES_ARM_NEON AND FOVEA_COMPILES_FMA)
 endif()
 
 set(FOVEA_ISAS "${fovea_known_isas}" CACHE STRING "ISAs to build into the library, a list with scalar or scalar_no_fma in it")
+if(FOVEA_ISAS STREQUAL "scalar" AND NOT "scalar" IN_LIST fovea_known_isas) # asked for, or of a build folder older than scalar_no_fma
+  message(STATUS "fovea: this compiler has no fma, so FOVEA_ISAS=scalar becomes scalar_no_fma")
+  set_property(CACHE FOVEA_ISAS PROPERTY VALUE scalar_no_fma)
+endif()
 foreach(isa IN LISTS FOVEA_ISAS)
   if(NOT isa IN_LIST fovea_known_isas)
     message(FATAL_ERROR "FOVEA_ISAS names '${isa}', but this compiler builds only: ${fovea_known_isas}.")
@@ -116,8 +119,8 @@ if(FOVEA_HOSTED)
   fovea_compiler_has(FOVEA_COMPILES_ARMV7 "defined(__arm__) && __ARM_ARCH >= 7")
 endif()
 if(FOVEA_COMPILES_ARMV7 AND NOT (FOVEA_COMPILES_ARM_NEON AND FOVEA_COMPILES_FMA))
-  message(WARNING "fovea: this compiler may not use NEON with fma, so floats are several times slower than they could be, and without the "
-                  "promise of equal bits. For a Raspberry Pi 2 or newer add -mfpu=neon-vfpv4 to CMAKE_CXX_FLAGS and CMAKE_C_FLAGS.")
+  message(WARNING "fovea: this compiler may not use NEON with fma, so attention is several times slower than it could be, and floats lack "
+                  "the promise of equal bits. For a Raspberry Pi 2 or newer add -mfpu=neon-vfpv4 to CMAKE_CXX_FLAGS and CMAKE_C_FLAGS.")
 endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -128,8 +131,11 @@ if(NOT FOVEA_HOSTED)
   fovea_compiler_has(FOVEA_COMPILES_BARE_ARM "defined(__arm__)")
 endif()
 
-# What keeps the bits of floats on bare-metal ARM; lib/isa/scalar.cpp refuses to be compiled without it.
+# What keeps the bits of floats on bare-metal ARM and on 32-bit x86; lib/isa/scalar.cpp refuses to be compiled without it.
 set(FOVEA_EXACT "")
+if(FOVEA_COMPILES_X86_32)
+  list(APPEND FOVEA_EXACT -msse2 -mfpmath=sse) # x87 computes with more bits than a float has
+endif()
 if(NOT FOVEA_HOSTED)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Where the core has low-overhead loops (Cortex-M52, M55, M85), gcc 12 and 14 let the end of a loop overwrite flags that a condition
