@@ -2,7 +2,9 @@
 #include "isa/fixed_table.hpp"
 #if defined(__x86_64__) || defined(__i386__)
 #include "platforms/x86/fixed_cpu.hpp"
-#elif defined(__linux__) && (defined(__aarch64__) || defined(__arm__))
+#elif defined(__aarch64__)
+#include "platforms/arm64/fixed_cpu.hpp"
+#elif defined(__linux__) && defined(__arm__)
 #include "platforms/linux-arm/fixed_cpu.hpp"
 #else
 namespace fovea {

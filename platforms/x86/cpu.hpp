@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "fovea/fovea.h"
+#include "platforms/cpu_has.hpp"
 
 namespace fovea {
 
@@ -36,17 +37,6 @@ inline uint32_t read_cpu() {
   return isas;
 }
 
-// One relaxed atomic word remembers what `read` answers: a cpuid costs microseconds on a virtual machine.
-template <uint32_t (*read)()>
-inline bool cpu_has(int32_t isa) {
-  static uint32_t known;
-  uint32_t isas = __atomic_load_n(&known, __ATOMIC_RELAXED);
-  if (isas == 0) {
-    isas = read() | 1;
-    __atomic_store_n(&known, isas, __ATOMIC_RELAXED);
-  }
-  return isas >> isa & 1;
-}
 inline bool cpu_runs(int32_t isa) { return cpu_has<read_cpu>(isa); }
 
 } // namespace fovea
