@@ -102,7 +102,7 @@ FOVEA_API int32_t fovea_fixed_isa(void);
 FOVEA_API int32_t fovea_fixed_has_isa(int32_t isa);
 FOVEA_API const char *fovea_fixed_isa_name(int32_t isa); /* constant text, never null: "avx512vnni" */
 
-#define FOVEA_FIXED_UP64(n) (((size_t)(n) + 63) / 64 * 64)
+#define FOVEA_FIXED_UP64(n) ((FOVEA_AS_SIZE(n) + 63) / 64 * 64)
 #define FOVEA_FIXED_PANELS(tokens, dim) (FOVEA_FIXED_UP64(tokens) * FOVEA_UP16(dim))
 /* Scratch as constant expressions, enough on every core: for panels; for rows, which are packed 64 keys at a time; for S16. */
 #if defined(__arm__) && !defined(__linux__)

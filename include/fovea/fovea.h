@@ -138,13 +138,18 @@ FOVEA_API int32_t fovea_version(void);
 
 /* Scratch as a constant expression: enough on every ISA, for any number of heads, queries and keys, whatever the options.
  * Floats: a panel of 16 keys, a row of q, scores of a block, output of a span and of the row, sums of both, bookkeeping. */
-#define FOVEA_UP16(n) (((size_t)(n) + 15) / 16 * 16)
+#ifdef __cplusplus
+#define FOVEA_AS_SIZE(n) static_cast<size_t>(n)
+#else
+#define FOVEA_AS_SIZE(n) ((size_t)(n))
+#endif
+#define FOVEA_UP16(n) ((FOVEA_AS_SIZE(n) + 15) / 16 * 16)
 #define FOVEA_SCRATCH(dim, v_dim) (64 + sizeof(float) * (17 * FOVEA_UP16(dim) + 272 + 2 * FOVEA_UP16(v_dim) + 2 * 16 + 96))
 /* With room for `rows` rows at once, of one kv head or of several that have few each, and for the panels of `keys` keys of one:
  * what speed wants. */
 #define FOVEA_SCRATCH_FAST(dim, v_dim, rows, keys) \
   (FOVEA_SCRATCH(dim, v_dim) +                     \
-   sizeof(float) * (FOVEA_UP16(keys) * (size_t)(dim) + FOVEA_UP16(rows) * (FOVEA_UP16(dim) + 2 * FOVEA_UP16(v_dim) + 272 + 96)))
+   sizeof(float) * (FOVEA_UP16(keys) * FOVEA_AS_SIZE(dim) + FOVEA_UP16(rows) * (FOVEA_UP16(dim) + 2 * FOVEA_UP16(v_dim) + 272 + 96)))
 /* FOVEA_ASSERT_FITS(scratch, 64, 64); at file scope: does not compile when the array is too small. */
 #define FOVEA_ASSERT_FITS(array, dim, v_dim) extern char fovea_fits_##array[sizeof(array) >= FOVEA_SCRATCH(dim, v_dim) ? 1 : -1]
 

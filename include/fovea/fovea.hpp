@@ -106,8 +106,9 @@ class fixed_attention {
   void clear() { count_ = 0; }
 
  private:
-  T k_[KvHeads][Capacity][Dim];
-  T v_[KvHeads][Capacity][Dim];
+  using rows = T[static_cast<std::size_t>(Capacity)][static_cast<std::size_t>(Dim)];
+  rows k_[static_cast<std::size_t>(KvHeads)];
+  rows v_[static_cast<std::size_t>(KvHeads)];
   scratch<Dim> scratch_;
   std::int32_t count_;
 };
