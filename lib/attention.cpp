@@ -1,4 +1,6 @@
 // The public calls: a plan, the units of work of this part, and one kernel call per tile of queries.
+#include "build.hpp"
+
 #include "kernel.hpp"
 #include "plan.hpp"
 #include "workspace.hpp"

@@ -1,4 +1,6 @@
 // From ISA to kernel: what this build holds and this CPU can run.
+#include "build.hpp"
+
 #include "isa/table.hpp"
 #include "kernel.hpp"
 #if defined(__x86_64__) || defined(__i386__)
@@ -39,9 +41,21 @@ const kernel* const kernels[] = {
 #endif
 };
 
+#if defined(__clang__) && !FOVEA_EXACT_FLAGS
+// No macro shows clang's -ffp-contract=fast, and no pragma undoes it. 1 + 2^-11 + 2^-24 is the exact square.
+bool products_are_rounded() {
+  volatile float x = 1 + 0x1p-12f, rounded = 1 + 0x1p-11f;
+  const float y = x;
+  return y * y - rounded == 0;
+}
+#else
+constexpr bool products_are_rounded() { return true; }
+#endif
+
 } // namespace
 
 const kernel* find_kernel(int32_t isa) {
+  if (!products_are_rounded()) return nullptr;
   for (int i = static_cast<int>(sizeof kernels / sizeof *kernels) - 1; i >= 0; --i)
     if ((isa == FOVEA_ISA_BEST || kernels[i]->isa == isa) && cpu_runs(kernels[i]->isa)) return kernels[i];
   return nullptr;

@@ -1,4 +1,6 @@
 // The public row operations: validation, and one kernel call.
+#include "build.hpp"
+
 #include "fovea/ops.h"
 
 #include "check.hpp"

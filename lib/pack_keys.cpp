@@ -1,4 +1,6 @@
 // Keys into panels, as a cache does at append: whole panels by the kernel of this machine, single keys one by one.
+#include "build.hpp"
+
 #include "kernel.hpp"
 
 namespace {

@@ -1,4 +1,6 @@
 // Validation: a call either becomes a plan of plain numbers, or a status that names the argument to blame.
+#include "build.hpp"
+
 #include "plan.hpp"
 
 #include "check.hpp"

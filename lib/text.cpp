@@ -1,4 +1,6 @@
 // Constant texts: what a status means, and how an ISA is called.
+#include "build.hpp"
+
 #include "fovea/fovea.h"
 
 namespace {

@@ -1,4 +1,6 @@
 // More scratch buys speed: first rows that share a pass over K and V, then panels of K that need not be packed again.
+#include "build.hpp"
+
 #include "workspace.hpp"
 
 namespace fovea {

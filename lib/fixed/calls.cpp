@@ -1,4 +1,6 @@
 // The calls of integer attention that offer everything.
+#include "build.hpp"
+
 #include "fixed/calls.hpp"
 
 #include "isa/fixed_table.hpp"

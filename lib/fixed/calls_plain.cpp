@@ -1,4 +1,6 @@
 // The least of integer attention: bytes, K and V in panels, integer output, no tables. A program that calls it links nothing else.
+#include "build.hpp"
+
 #include "fixed/calls.hpp"
 
 namespace fovea {

@@ -1,4 +1,6 @@
 // Integer attention on bytes only: a program that calls it links no 16-bit attention.
+#include "build.hpp"
+
 #include "fixed/calls.hpp"
 
 namespace fovea {

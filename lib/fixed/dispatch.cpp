@@ -1,4 +1,6 @@
 // From ISA to integer kernel: what this build holds and this CPU can run.
+#include "build.hpp"
+
 #include "isa/fixed_table.hpp"
 #if defined(__x86_64__) || defined(__i386__)
 #include "platforms/x86/fixed_cpu.hpp"

@@ -1,5 +1,7 @@
 // What only some calls need: options that touch single keys (masks, biases, ALiBi, a scale for each key, zero points of q), sinks, and
 // float output.
+#include "build.hpp"
+
 #include "fixed/finish.hpp"
 
 namespace fovea {

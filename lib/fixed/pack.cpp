@@ -1,4 +1,6 @@
 // Rows of int8 into panels, as a cache does at append and as calls do in scratch.
+#include "build.hpp"
+
 #include <cstring>
 
 #include "fixed/kernel.hpp"

@@ -1,4 +1,6 @@
 // Floats become integers: the only float arithmetic of the integer path, in a file that integer-only firmware never links.
+#include "build.hpp"
+
 #include <cstring>
 
 #include "fovea/fixed_quantize.h"

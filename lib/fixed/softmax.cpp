@@ -1,4 +1,6 @@
 // The accurate softmax of integers: weights of 22 bits, a mask that leaves nothing, one 32-bit division a row.
+#include "build.hpp"
+
 #include "fixed/fine.hpp"
 #include "fovea/fixed_softmax.h"
 #include "validate.hpp"

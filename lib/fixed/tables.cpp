@@ -1,4 +1,6 @@
 // Validation of tables: the numbers for heads, keys or rows that options point at.
+#include "build.hpp"
+
 #include "fixed/kernel.hpp"
 
 namespace fovea {

@@ -1,5 +1,7 @@
 // TFLite's integer softmax, bit for bit: its fixed-point primitives, its exponential, its reciprocal. Sums and one-element rows are
 // right where other ports overflow.
+#include "build.hpp"
+
 #include "fixed/arithmetic.hpp"
 #include "fovea/fixed_softmax.h"
 #include "validate.hpp"

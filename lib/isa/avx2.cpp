@@ -1,4 +1,7 @@
 // AVX2 with fma: sixteen registers, a tile of 6 x 16 takes twelve of them.
+#include "build.hpp"
+
+#if FOVEA_WITH_AVX2
 #include "dot/avx_isa.hpp"
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
@@ -14,3 +17,4 @@ struct avx2 : avx_isa {
 } // namespace
 const kernel avx2_kernel = kernel_of<avx2>(FOVEA_AVX2);
 } // namespace fovea
+#endif

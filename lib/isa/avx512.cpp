@@ -1,4 +1,7 @@
 // AVX-512: 32 registers, a tile of 12 x 32 or 6 x 64 takes 24 of them.
+#include "build.hpp"
+
+#if FOVEA_WITH_AVX512
 #include "dot/avx_isa.hpp"
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
@@ -14,3 +17,4 @@ struct avx512 : avx512_isa {
 } // namespace
 const kernel avx512_kernel = kernel_of<avx512>(FOVEA_AVX512);
 } // namespace fovea
+#endif

@@ -1,4 +1,7 @@
 // Integer attention with AVX2: sixteen registers; 6 rows x 16 lanes two deep take twelve, and so do 6 rows x 8 lanes four deep in halves.
+#include "build.hpp"
+
+#if FOVEA_WITH_FIXED_AVX2
 #include "dot/avx2_weights.hpp"
 #include "dot/widen.hpp"
 #include "fixed/attend.hpp"
@@ -29,3 +32,4 @@ struct arranged : avx2_registers {
 // Prefill widens all panels once: a widening load has an instruction more than a plain one.
 const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX2, widen_and_split, widen_and_split);
 } // namespace fovea
+#endif

@@ -1,4 +1,7 @@
 // Integer attention on microcontrollers: the compiler's core decides what multiplies.
+#include "build.hpp"
+
+#if FOVEA_WITH_FIXED_CORTEX_M
 #include "isa/fixed_table.hpp"
 #if defined(__ARM_FEATURE_MVE)
 #include "dot/helium.hpp"
@@ -21,3 +24,4 @@ const fixed_kernel fixed_cortex_m_kernel = compact_kernel_of<thumb_dot>(FOVEA_FI
 const fixed_kernel fixed_cortex_m_kernel = compact_kernel_of<scalar_dot>(FOVEA_FIXED_SCALAR);
 #endif
 } // namespace fovea
+#endif

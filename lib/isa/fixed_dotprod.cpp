@@ -1,4 +1,7 @@
 // Integer attention with Arm dot products: 32 registers; 4 rows x 16 keys take sixteen, and so do 2 rows x 16 values in two bytes.
+#include "build.hpp"
+
+#if FOVEA_WITH_FIXED_DOTPROD
 #include "dot/dotprod.hpp"
 #include "dot/neon_writer.hpp"
 #include "fixed/attend.hpp"
@@ -20,3 +23,4 @@ struct dotprod : neon_registers {
 } // namespace
 const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod, dotprod>(FOVEA_FIXED_DOTPROD, nullptr, nullptr);
 } // namespace fovea
+#endif

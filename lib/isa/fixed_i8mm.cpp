@@ -1,5 +1,8 @@
 // Integer attention with Arm 8-bit matrix products: 32 registers; 4 rows x 16 keys take sixteen, and so do 2 rows x 16 values in two
 // bytes. One row alone leaves half of each product empty: dot products serve it better.
+#include "build.hpp"
+
+#if FOVEA_WITH_FIXED_I8MM
 #include "dot/i8mm.hpp"
 #include "dot/neon_writer.hpp"
 #include "fixed/attend.hpp"
@@ -33,3 +36,4 @@ size_t scratch(const fixed_plan& p, int32_t rows) {
 } // namespace
 const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows, scratch, attend, {pair_groups, 1}, {pair_groups, 1}};
 } // namespace fovea
+#endif

@@ -1,4 +1,7 @@
 // 32-bit Arm with NEON and fma: sixteen registers of four lanes.
+#include "build.hpp"
+
+#if FOVEA_WITH_NEON
 #include "dot/neon_isa.hpp"
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
@@ -12,3 +15,4 @@ struct neon : neon_isa {
 } // namespace
 const kernel neon_kernel = kernel_of<neon>(FOVEA_NEON);
 } // namespace fovea
+#endif

@@ -1,4 +1,7 @@
 // 64-bit Arm: 32 registers of four lanes, a tile of 4 x 16 takes sixteen, so that eight can wait for the next vector.
+#include "build.hpp"
+
+#if FOVEA_WITH_NEON64
 #include "dot/neon_isa.hpp"
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
@@ -12,3 +15,4 @@ struct neon64 : neon_isa {
 } // namespace
 const kernel neon64_kernel = kernel_of<neon64>(FOVEA_NEON64);
 } // namespace fovea
+#endif

@@ -1,5 +1,8 @@
 // Plain floats for cores without fused multiply-add: Arm before VFPv4, x86 before SSE4.1, cores without FPU. Every product is rounded
 // before it is added, so this ISA carries no bit promise. fmaf of a C library would keep it, and be 5 to 17 times slower.
+#include "build.hpp"
+
+#if FOVEA_WITH_SCALAR_NO_FMA
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
 #include "kernel/scalar_isa.hpp"
@@ -13,3 +16,4 @@ struct scalar_no_fma : no_fma_isa {
 } // namespace
 const kernel scalar_no_fma_kernel = kernel_of<scalar_no_fma>(FOVEA_SCALAR_NO_FMA);
 } // namespace fovea
+#endif

@@ -1,4 +1,7 @@
 // x86 without fma: every product is rounded before it is added, so this ISA alone carries no bit promise.
+#include "build.hpp"
+
+#if FOVEA_WITH_SSE41
 #include "isa/table.hpp"
 #include "kernel/attend.hpp"
 #include "kernel/xsimd_isa.hpp"
@@ -12,3 +15,4 @@ struct sse41 : xsimd_isa<xsimd::sse4_1> {
 } // namespace
 const kernel sse41_kernel = kernel_of<sse41>(FOVEA_SSE41);
 } // namespace fovea
+#endif

@@ -4,10 +4,6 @@
 
 #include "kernel/floats.hpp"
 
-#if __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2
-#error "floats are computed with more bits than they have here: compile fovea with -msse2 -mfpmath=sse"
-#endif
-
 namespace fovea {
 
 struct scalar_isa {

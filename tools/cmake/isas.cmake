@@ -2,13 +2,25 @@
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
 
+# Compiles and does not link: a toolchain for a microcontroller cannot link without startup code. Options that a parent project gave to its
+# folders may choose the core, so they are part of the question.
 function(fovea_compiler_has result condition)
-  check_cxx_source_compiles("#if !(${condition})\n#error no\n#endif\nint main() { return 0; }" ${result})
+  set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+  get_directory_property(options COMPILE_OPTIONS)
+  list(FILTER options EXCLUDE REGEX "[$]<")
+  list(JOIN options " " options)
+  string(APPEND CMAKE_REQUIRED_FLAGS " ${options}")
+  check_cxx_source_compiles("${ARGN}\n#if !(${condition})\n#error no\n#endif\nint main() { return 0; }" ${result})
 endfunction()
 
-set(FOVEA_HOSTED ON)
-if(CMAKE_SYSTEM_NAME STREQUAL "Generic")
-  set(FOVEA_HOSTED OFF)
+# Is there an operating system? Not CMAKE_SYSTEM_NAME says so: it is Generic here, PICO or ESP32 there.
+fovea_compiler_has(FOVEA_COMPILES_FOR_SYSTEM "FOVEA_HAS_SYSTEM" "#include \"${PROJECT_SOURCE_DIR}/lib/system.hpp\"")
+set(FOVEA_HOSTED ${FOVEA_COMPILES_FOR_SYSTEM})
+if(NOT FOVEA_HOSTED)
+  fovea_compiler_has(FOVEA_COMPILES_FOR_BARE_METAL "!FOVEA_HAS_SYSTEM" "#include \"${PROJECT_SOURCE_DIR}/lib/system.hpp\"")
+  if(NOT FOVEA_COMPILES_FOR_BARE_METAL)
+    message(FATAL_ERROR "fovea cannot compile five lines with the flags of this project: CMakeFiles/CMakeError.log (CMakeConfigureLog.yaml) says why.")
+  endif()
 endif()
 
 # The compiler is asked, not CMAKE_SYSTEM_PROCESSOR: only it knows -m32, -mfpu and what a toolchain file chose.
@@ -68,22 +80,29 @@ if(FOVEA_ISAS MATCHES "sse|avx")
   set(FOVEA_NEEDS_XSIMD ON)
 endif()
 
+option(FOVEA_OPTIMISE "Optimise the kernels, whatever build type and flags a parent project has" ON)
+list(LENGTH FOVEA_ISAS fovea_isa_count)
+if(NOT FOVEA_OPTIMISE AND fovea_isa_count GREATER 1)
+  message(FATAL_ERROR "FOVEA_OPTIMISE=OFF needs FOVEA_ISAS to hold one ISA, scalar for example: kernels of several ISAs are kept apart by inlining.")
+endif()
+
 # Gives `source` the flags of `isa`. It is always optimised: otherwise it would hold weak copies of inline functions built with this
-# ISA's instructions, and the linker might keep those for everybody. With one ISA in all there is nothing to mix up, and size may count.
+# ISA's instructions, and the linker might keep those for everybody. With one ISA in all there is nothing to mix up, and MinSizeRel counts.
 # -O3 only unrolls what is unrolled already: half as much code again, and not faster.
 function(fovea_compile_for_isa source isa)
   set(optimise -O2)
-  if(FOVEA_ISAS MATCHES "^scalar(_no_fma)?$")
-    set(optimise $<$<CONFIG:Release,Debug>:-O2>)
+  if(NOT FOVEA_OPTIMISE)
+    set(optimise "")
+  elseif(fovea_isa_count EQUAL 1 AND NOT isa MATCHES "^fixed_")
+    set(optimise $<$<NOT:$<CONFIG:MinSizeRel>>:-O2>)
   endif()
-  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${fovea_flags_${isa}} ${optimise} ${FOVEA_EXACT}) # last: clang's -O2 undoes it
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${optimise} ${fovea_flags_${isa}})
 endfunction()
 
 # Kernels of integer attention: a file lib/isa/fixed_<name>.cpp each. A microcontroller has one, and its compiler flags say which.
 set(FOVEA_FIXED_ISAS scalar)
 if(NOT FOVEA_HOSTED)
-  set(FOVEA_FIXED_ISAS cortex_m)
-  set(fovea_flags_fixed_cortex_m -O2) # also in a build for size: half of its code is hot, and Thumb-1 loses its high registers at -Os
+  set(FOVEA_FIXED_ISAS cortex_m) # -O2 also in a build for size: half of its code is hot, and Thumb-1 loses its high registers at -Os
 endif()
 if(FOVEA_COMPILES_X86_64 AND "avx2" IN_LIST FOVEA_ISAS)
   list(APPEND FOVEA_FIXED_ISAS avx2 avx512vnni)
@@ -131,16 +150,20 @@ if(NOT FOVEA_HOSTED)
   fovea_compiler_has(FOVEA_COMPILES_BARE_ARM "defined(__arm__)")
 endif()
 
-# What keeps the bits of floats on bare-metal ARM and on 32-bit x86; lib/isa/scalar.cpp refuses to be compiled without it.
-set(FOVEA_EXACT "")
+# What keeps the bits. These flags stand behind those of a parent project, a toolchain file and the environment, and undo theirs; lib/build.hpp
+# refuses to be compiled where they are missing. No fma but the explicit ones. Clang's -ffast-math sets -ffp-contract and its -O2 undoes
+# -fno-tree-vectorize, hence the order: they come last, fp-contract behind fast-math.
+set(FOVEA_EXACT -fno-fast-math -fno-unsafe-math-optimizations -fno-associative-math -fno-reciprocal-math -fno-finite-math-only -fsigned-zeros
+                -fno-math-errno -fno-trapping-math -ffp-contract=off -DFOVEA_EXACT_FLAGS=1)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND FOVEA_EXACT -fno-single-precision-constant)
+endif()
 if(FOVEA_COMPILES_X86_32)
   list(APPEND FOVEA_EXACT -msse2 -mfpmath=sse) # x87 computes with more bits than a float has
 endif()
 if(NOT FOVEA_HOSTED)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Where the core has low-overhead loops (Cortex-M52, M55, M85), gcc 12 and 14 let the end of a loop overwrite flags that a condition
-    # behind the loop still reads: after steps of two, one more is always taken. Elsewhere this changes no cost that is counted.
-    list(APPEND FOVEA_EXACT -fno-branch-count-reg -DFOVEA_NO_COUNTED_LOOPS=1)
+    list(APPEND FOVEA_EXACT -fno-branch-count-reg) # see lib/build.hpp
   endif()
   fovea_compiler_has(FOVEA_COMPILES_HELIUM_FLOATS "defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)")
   if(FOVEA_COMPILES_HELIUM_FLOATS) # else its vectors of floats flush denormals and their comparisons lose NaN
