@@ -21,6 +21,7 @@ class Target:
     triple: str = ""
     cores: dict = field(default_factory=dict)  # of llvm-mca: fma per cycle at best, 0 where its model gives an order only
     bare: bool = False   # a board: small works, and the size of what a call links
+    built: str = ""      # a fovea_cost that another project built; empty = ours
 
     @property
     def folder(self):
@@ -32,7 +33,7 @@ class Target:
 
     @property
     def program(self):
-        return self.folder / "fovea_cost"
+        return Path(self.built) if self.built else self.folder / "fovea_cost"
 
     @property
     def compiler(self):

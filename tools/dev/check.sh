@@ -20,7 +20,7 @@ check() {
   say "building host"
   build host
   build/host/run-tests
-  ctest --test-dir build/host --output-on-failure -R '^(freestanding|example_|tool_|bench_)'
+  ctest --test-dir build/host --output-on-failure -R '^(freestanding|example_|tool_|bench_|integration_(headers|sources|refusals)$)'
   tools/check/symbols build/host/lib/libfovea.a
   tools/check/sizes build/host/lib/libfovea.a
   tools/check/readme

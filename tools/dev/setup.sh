@@ -18,6 +18,7 @@ missing() {
   have qemu-aarch64 && have qemu-arm || echo "board qemu-user"
   have qemu-system-arm || echo "board qemu-system-arm"
   have clang++-19 || echo "extra clang-19"
+  have make || echo "extra make"
   have valgrind || echo "extra valgrind"
   have python3 || echo "extra python3"
   [ "$1" = tests ] && return

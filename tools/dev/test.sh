@@ -78,7 +78,7 @@ jobs_of() {
     echo "$1 $isa"
   done
   case $1 in
-    host) printf '%s\n' "host freestanding" "host symbols" "host programs" "host cost" ;;
+    host) printf '%s\n' "host freestanding" "host symbols" "host programs" "host integration" "host cost" ;;
     a72 | m?*) printf '%s\n' "$1 freestanding" "$1 symbols" ;;
     a76) echo "a76 integers-max" ;;
   esac
@@ -88,6 +88,7 @@ run_job() {
   case $1-$2 in
     *-freestanding) test_command "$1" freestanding ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^freestanding$' ;;
     *-programs) test_command "$1" programs ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^(example|tool|bench)_' ;;
+    *-integration) test_command "$1" integration ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^integration_' ;;
     *-cost) check_cost "$1" ;;
     m0-symbols | m3-symbols) test_command "$1" symbols tools/check/integers_only "build/$1/tests/freestanding" ;;
     *-symbols) test_command "$1" symbols tools/check/symbols "build/$1/lib/libfovea.a" ;;
