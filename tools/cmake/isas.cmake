@@ -83,7 +83,7 @@ endif()
 option(FOVEA_OPTIMISE "Optimise the kernels, whatever build type and flags a parent project has" ON)
 list(LENGTH FOVEA_ISAS fovea_isa_count)
 if(NOT FOVEA_OPTIMISE AND fovea_isa_count GREATER 1)
-  message(FATAL_ERROR "FOVEA_OPTIMISE=OFF needs FOVEA_ISAS to hold one ISA, scalar for example: kernels of several ISAs are kept apart by inlining.")
+  message(FATAL_ERROR "FOVEA_OPTIMISE=OFF needs -DFOVEA_ISAS=scalar: inline functions that are not inlined would be linked once for all ISAs.")
 endif()
 
 # Gives `source` the flags of `isa`. It is always optimised: otherwise it would hold weak copies of inline functions built with this
