@@ -98,6 +98,36 @@ TEST_CASE("int8 output is half a step from the exact result") {
     }
 }
 
+TEST_CASE("a sink takes mass away and adds no value, whatever the zero point of v") {
+  for (int32_t zero_v : {0, 1, -100, 127, -128})
+    for (int32_t keys : {1, 16, 130}) {
+      CAPTURE(zero_v);
+      CAPTURE(keys);
+      fixed_problem x("sink");
+      x.heads(1).dims(64).lengths(3, keys).sinks().zeros(0, 0, zero_v, 0);
+      CHECK(worst_step(x) < 0.52); // half a step, and the rounding of the sink's weight beside those of the keys
+    }
+}
+
+TEST_CASE("one key beside a sink of the same weight: half the value, whatever the zero point of v") {
+  for (int32_t zero_v : {0, 100, -100}) {
+    CAPTURE(zero_v);
+    std::vector<int8_t> q(16, 0), k(16, 0), v(16, static_cast<int8_t>(zero_v + 20)), out(16);
+    const int32_t sink = 0;
+    std::vector<unsigned char> scratch(FOVEA_FIXED_SCRATCH_ROWS(16, 16));
+    fovea_fixed_attention a{};
+    a.q.data = q.data(), a.k.data = k.data(), a.v.data = v.data(), a.out.data = out.data();
+    a.q_heads = a.queries = a.keys = 1, a.dim = 16, a.v.zero_point = zero_v, a.sinks = &sink;
+    a.scale = {1 << 30, 21, 0, 1 << 30, 1, 0x3f800000};
+    CHECK(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+    CHECK(out == std::vector<int8_t>(16, 10));
+    std::vector<float> floats(16);
+    a.out.data = floats.data(), a.out.dtype = FOVEA_FIXED_F32, a.keys = 0;
+    CHECK(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+    CHECK(floats == std::vector<float>(16, 0.0f));
+  }
+}
+
 TEST_CASE("masked keys have no mass at all") {
   fixed_problem x("values of masked keys do not matter");
   x.heads(2, 1).dims(32).lengths(5, 200).masked().causal();

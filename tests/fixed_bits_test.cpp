@@ -44,6 +44,17 @@ std::vector<fixed_problem> cases() {
       c("ALiBi, causal").heads(4, 2).dims(32).lengths(6, 140).alibi().causal(),
       c("sinks").heads(4, 2).dims(32).lengths(6, 140).sinks().causal(),
       c("sinks alone").heads(2).dims(32).lengths(2, 0).sinks(),
+      c("sinks and a zero point of v").heads(4, 2).dims(32).lengths(6, 140).sinks().zeros(0, 0, -100, 5).causal(),
+      c("sinks that references rise above, spilled sums")
+          .heads(2)
+          .dims(64, 40)
+          .lengths(3, 700)
+          .sinks()
+          .zeros(0, 0, 127, 0)
+          .data(f::rising)
+          .steepness(0.2)
+          .max_keys(4096),
+      c("sinks alone, and a zero point of v").heads(2).dims(32).lengths(2, 0).sinks().zeros(0, 0, 100, -7),
       c("a scale per head").heads(4, 2).dims(32).lengths(6, 140).scale_per_head(),
       c("a scale per key").heads(4, 2).dims(32).lengths(6, 140).scale_per_key().causal(),
       c("everything at once")

@@ -88,7 +88,8 @@ struct call {
 
 struct row {
   std::vector<wide> acc; // zero point of v not yet taken away
-  wide sum = 0;
+  wide sum = 0;          // of the weights of all seen keys and of the sink
+  wide sink = 0;         // the weight of the sink under the last reference; it has no value, so no zero point either
 };
 
 // Blocks of 64 keys from absolute key 0; a reference in whole octaves that only rises.
@@ -127,10 +128,12 @@ inline row sums_of(const call& x, int32_t h, int32_t i) {
     }
     for (size_t c = 0; c < sums.size(); ++c) r.acc[c] += round_shift(sums[c], x.spill());
   }
+  if (a.sinks) r.sink = std::min(r.sum, weight(reference * 65536 - a.sinks[h]));
   return r;
 }
 
-inline wide zero_sum(const call& x, const row& r) { return round_shift(x.a.v.zero_point * r.sum, x.spill()); }
+// sum_j 2^t_j (v_j - zero) = sum_j 2^t_j v_j - zero * sum_j 2^t_j, over keys only.
+inline wide zero_sum(const call& x, const row& r) { return round_shift(x.a.v.zero_point * (r.sum - r.sink), x.spill()); }
 
 inline wide integer_output(const call& x, int32_t h, const row& r, size_t c) {
   if (r.sum == 0) return x.a.out.zero_point;
@@ -188,7 +191,8 @@ inline std::vector<unsigned char> output(const fovea_fixed_attention& a) {
 // softmax in double on the same integers, as real values: sum_j 2^t_j (v_j - zero) / sum_j 2^t_j, in units of v.
 inline std::vector<double> exact(const call& x, int32_t h, int32_t i) {
   std::vector<double> out(static_cast<size_t>(x.v_dim()), 0.0);
-  double sum = 0, top = -1e300;
+  const double sink = x.a.sinks ? x.a.sinks[h] / 65536.0 : -1e300;
+  double top = sink;
   const auto octaves = [&](int32_t n) {
     wide s = 0;
     for (int32_t c = 0; c < x.a.dim; ++c) s += x.q(h, i, c) * x.k(x.kv_head(h), n, c);
@@ -199,6 +203,7 @@ inline std::vector<double> exact(const call& x, int32_t h, int32_t i) {
   };
   for (int32_t n = 0; n < x.a.keys; ++n)
     if (x.sees(h, i, n)) top = std::max(top, octaves(n));
+  double sum = x.a.sinks ? std::exp2(sink - top) : 0;
   for (int32_t n = 0; n < x.a.keys; ++n) {
     if (!x.sees(h, i, n)) continue;
     const double w = std::exp2(octaves(n) - top);

@@ -80,3 +80,26 @@ TEST_CASE("Q15 attention: rows that see nothing are zero, masked keys have no we
   attend(x, fovea_fixed_scratch(&x.call()));
   for (size_t i = 0; i < 4 * x.row_bytes(); ++i) CHECK(x.out[i] == 0);
 }
+
+TEST_CASE("Q15: a slope takes away more than any score, however far a key lies") {
+  // One key far away beside a sink of logit 0: nothing is left of its value.
+  const std::vector<int16_t> q(16, 0), k(16, 0), v = {1000, 2000};
+  const int32_t sink = 0;
+  for (int32_t position : {(1 << 27) + 1, INT32_MAX, INT32_MIN})
+    for (int32_t slope : {1 << 30, INT32_MAX})
+      for (int32_t bits : {15, 22}) {
+        CAPTURE(position);
+        CAPTURE(slope);
+        CAPTURE(bits);
+        std::vector<int16_t> out(2, 77);
+        std::vector<unsigned char> scratch(FOVEA_FIXED_SCRATCH_ROWS(16, 16));
+        fovea_fixed_attention a{};
+        a.q.data = q.data(), a.k.data = k.data(), a.v.data = v.data(), a.out.data = out.data();
+        a.q.dtype = a.k.dtype = a.v.dtype = a.out.dtype = FOVEA_FIXED_S16;
+        a.q_heads = a.queries = a.keys = 1, a.dim = 16, a.v_dim = 2, a.weight_bits = bits;
+        a.flags = FOVEA_POSITION, a.position = position, a.alibi = &slope, a.sinks = &sink;
+        a.scale = {1 << 30, 21, 16, 1 << 30, 1, 0x3f800000};
+        CHECK(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+        CHECK(out == std::vector<int16_t>(2, 0));
+      }
+}

@@ -49,7 +49,7 @@ template <class Form>
 fixed_row begin_row(tile_state<Form>& t, int r, int32_t head, int32_t query, const seen& keys) {
   fixed_row x = make_row_of(t.p, t.job.kv_head * t.p.group + head, query, keys);
   t.by_key |= x.by_key = in_octaves(t.p, x);
-  t.set_sum(r, begin_with_sink(t.p, x));
+  t.set_sum(r, weigh_sink(t.p, x));
   return x;
 }
 
@@ -152,8 +152,10 @@ void attend_tile(const fixed_job& job) {
   tile_state<Form> t(job);
   begin_tile(t);
   const fixed_row &first = t.rows[0], &last = t.rows[job.rows - 1];
-  const int64_t run_keys = fixed_run_blocks * fixed_block, from = last.head > t.p.see.first_key ? t.p.see.first_key : first.from;
-  for (int64_t at = from / run_keys * run_keys; at < last.to; at += run_keys) visit_run(t, at / fixed_block);
+  for (int32_t block = 0; (block = next_block(t.p, first, last, block)) * fixed_block < last.to; block += fixed_run_blocks) {
+    block -= block % fixed_run_blocks;
+    visit_run(t, block);
+  }
   if constexpr (begins_fresh<Form>) // rows that got no values
     for (; t.fresh; t.fresh &= t.fresh - 1) clear<Form>(t.output(__builtin_ctzll(t.fresh)), t.p.width);
   for (int r = 0; r < job.rows; ++r) finish_row_by<typename writer_of<Form>::type>(t.p, t.rows[r], t.output(r), t.sum_of(r));

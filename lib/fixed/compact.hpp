@@ -60,7 +60,7 @@ class compact_rows {
     row* r = rows_;          // one at least, as compilers should see
     do begin(*r, g++), last = r->to;
     while (++r != end);
-    for (int32_t block = block_of(p_.see.first_key); block * fixed_block < last; ++block) visit(block, end);
+    for (int32_t block = 0; (block = next_block(p_, rows_[0], end[-1], block)) * fixed_block < last; ++block) visit(block, end);
     r = rows_;
     do finish(*r);
     while (++r != end);
@@ -74,7 +74,7 @@ class compact_rows {
 
   void begin(row& r, int g) {
     ::new (static_cast<fixed_row*>(&r)) fixed_row(make_row(p_, job_.kv_head, job_.row + g));
-    r.sum = p_.sinks ? p_.offer->begin_with_sink(p_, r) : 0;
+    r.sum = p_.sinks ? p_.offer->weigh_sink(p_, r) : 0;
     r.place = g;
     const int8_t* q = reinterpret_cast<const int8_t*>(r.q);
     if constexpr (Dot::takes_queries) // a single one as it stands; it is only read
@@ -164,10 +164,12 @@ class compact_rows {
       if (p_.see.first_key <= key && key < p_.see.end) Dot::scale_weight(weights_, count(), g, j, by[j]);
   }
 
-  void finish(const row& r) {
+  void finish(row& r) {
     int32_t* const acc = sums_of(r);
-    if (p_.out_type == FOVEA_FIXED_F32) return p_.offer->write_floats(acc, r.sum, *r.scale, p_, reinterpret_cast<uint32_t*>(r.out));
-    const output_factor f = r.sum ? factor_of(p_, *r.scale, r.sum) : output_factor{0, 0, 1, 0};
+    const int32_t zero = p_.zero_v ? zero_sum(p_, r.sum, p_.sinks ? p_.offer->weigh_sink(p_, r) : 0) : 0;
+    if (p_.out_type == FOVEA_FIXED_F32)
+      return p_.offer->write_floats(acc, r.sum, zero, *r.scale, p_.v_dim, reinterpret_cast<uint32_t*>(r.out));
+    const output_factor f = r.sum ? factor_of(*r.scale, r.sum, zero) : output_factor{0, 0, 1, 0};
     Dot::write(acc, f, p_, r.out);
   }
 

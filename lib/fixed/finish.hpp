@@ -12,13 +12,15 @@ struct output_factor {
   int shift, left;
 };
 
-// What zero_v adds to the sums of a row, in the units of its accumulators: (zero_v * sum + half) >> spill. Like them it fits 32 bits.
-static inline int32_t zero_sum(const fixed_plan& p, uint32_t sum) {
+// What zero_v adds to the sums of a row, in the units of its accumulators: (zero_v * keys + half) >> spill, where `keys` is the part of
+// the weights' sum that is not the sink's. Like the accumulators it fits 32 bits.
+static inline int32_t zero_sum(const fixed_plan& p, uint32_t sum, uint32_t sink) {
+  sum = sum > sink ? sum - sink : 0;
   const int32_t whole = static_cast<int32_t>(sum >> p.spill), rest = static_cast<int32_t>(sum - (sum >> p.spill << p.spill));
   return p.zero_v * whole + ((p.zero_v * rest + ((1 << p.spill) >> 1)) >> p.spill);
 }
 
-static inline output_factor factor_of(const fixed_plan& p, const fovea_fixed_scale& scale, uint32_t sum) {
+static inline output_factor factor_of(const fovea_fixed_scale& scale, uint32_t sum, int32_t zero_sum) {
   const int zeros = leading_zeros(sum);
   const uint32_t inverse = 0xffffffffu / ((sum << zeros) >> 15); // below 2^16
   output_factor f{};
@@ -26,7 +28,7 @@ static inline output_factor factor_of(const fixed_plan& p, const fovea_fixed_sca
   f.shift = 29 - zeros - scale.out_shift;
   if (f.shift > 31) return {0, 0, 1, 0}; // nothing is left of any sum
   if (f.shift < 1) f.left = 1 - f.shift, f.shift = 1;
-  if (p.zero_v) f.zero = high_product(left_shift(zero_sum(p, sum), f.left), f.multiplier);
+  f.zero = high_product(left_shift(zero_sum, f.left), f.multiplier);
   return f;
 }
 
@@ -43,10 +45,10 @@ __attribute__((noinline)) static void write_integers(const int32_t* __restrict a
 }
 
 // float(acc) * (scale / float(sum)): two roundings, the same everywhere.
-static inline void write_floats(const int32_t* acc, uint32_t sum, const fovea_fixed_scale& scale, const fixed_plan& p, uint32_t* out) {
+static inline void write_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale, int32_t count,
+                                uint32_t* out) {
   const uint32_t by = divide_floats(scale.f32_scale, float_of(sum));
-  const int64_t zero = zero_sum(p, sum);
-  for (int c = 0; c < p.v_dim; ++c) out[c] = multiply_floats(float_of(acc[c] - zero), by);
+  for (int32_t c = 0; c < count; ++c) out[c] = multiply_floats(float_of(acc[c] - zero_sum), by);
 }
 
 template <class T>
@@ -70,15 +72,16 @@ struct plain_writer {
 };
 
 template <class Writer>
-static inline void finish_row_by(const fixed_plan& p, const fixed_row& r, const int32_t* acc, uint32_t sum) {
+static inline void finish_row_by(const fixed_plan& p, fixed_row& r, const int32_t* acc, uint32_t sum) {
   if (sum == 0) return write_nothing(p, r.out);
-  if (p.out_type == FOVEA_FIXED_F32) return write_floats(acc, sum, *r.scale, p, reinterpret_cast<uint32_t*>(r.out));
-  const output_factor f = factor_of(p, *r.scale, sum);
+  const int32_t zero = p.zero_v ? zero_sum(p, sum, weigh_sink(p, r)) : 0;
+  if (p.out_type == FOVEA_FIXED_F32) return write_floats(acc, sum, zero, *r.scale, p.v_dim, reinterpret_cast<uint32_t*>(r.out));
+  const output_factor f = factor_of(*r.scale, sum, zero);
   if (p.out_type == FOVEA_FIXED_S16) return Writer::write(acc, f, p.v_dim, p.zero_out, reinterpret_cast<int16_t*>(r.out));
   Writer::write(acc, f, p.v_dim, p.zero_out, reinterpret_cast<int8_t*>(r.out));
 }
 
-static inline void finish_row(const fixed_plan& p, const fixed_row& r, const int32_t* acc, uint32_t sum) {
+static inline void finish_row(const fixed_plan& p, fixed_row& r, const int32_t* acc, uint32_t sum) {
   finish_row_by<plain_writer>(p, r, acc, sum);
 }
 

@@ -14,9 +14,9 @@ class fixed_panels;
 struct fixed_offer {
   const fixed_kernel* wide; // S16
   int32_t (*check_tables)(const fovea_fixed_attention& a, fixed_plan& p);
-  uint32_t (*begin_with_sink)(const fixed_plan& p, fixed_row& r); // the weight of a key without a value that comes before all others
+  uint32_t (*weigh_sink)(const fixed_plan& p, fixed_row& r);
   void (*octaves_by_key)(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block, const seen_of_block& seen, int32_t* s);
-  void (*write_floats)(const int32_t* acc, uint32_t sum, const fovea_fixed_scale& scale, const fixed_plan& p, uint32_t* out);
+  void (*write_floats)(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale, int32_t count, uint32_t* out);
   const int8_t* (*packed_keys)(fixed_panels& panels, int32_t block); // rows
   const int8_t* (*packed_values)(const fixed_panels& panels, int32_t block);
 };
@@ -83,16 +83,16 @@ const fixed_kernel* find_fixed_kernel(int32_t isa); // null: this machine or thi
 
 // What offers are made of.
 int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p);
-uint32_t begin_fixed_with_sink(const fixed_plan& p, fixed_row& r);
+uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r);
 uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum); // of sums, for float output; sum is not 0
 uint32_t fixed_float_product(int64_t acc, uint32_t by);
-void write_fixed_floats(const int32_t* acc, uint32_t sum, const fovea_fixed_scale& scale, const fixed_plan& p, uint32_t* out);
+void write_fixed_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale, int32_t count, uint32_t* out);
 void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block, const seen_of_block& seen, int32_t* s);
 
 constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* wide) {
   return {wide,
           check_fixed_tables,
-          begin_fixed_with_sink,
+          weigh_fixed_sink,
           octaves_by_key,
           write_fixed_floats,
           fixed_panels::packed_keys,

@@ -29,7 +29,7 @@ __attribute__((noinline)) static void hide_masked(const key_options& o, const se
 }
 
 static inline void take_key_sums(const int32_t* __restrict sums, int32_t zero, int count, int32_t* __restrict s) {
-  for (int i = 0; i < count; ++i) s[i] -= zero * sums[i];
+  for (int i = 0; i < count; ++i) s[i] = without_zero_q(s[i], zero, sums[i]);
 }
 // The low word of a product of 64 bits, shifted: the shift may as well bring in zeros from above.
 static constexpr int32_t shifted_product(int32_t a, int32_t b, int shift) {

@@ -12,13 +12,12 @@ void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, in
   for (int j = 0; j < fixed_block; ++j) s[j] = seen.has(j) ? octaves_with(o, p, r, j - seen.first, s[j]) : fixed_absent;
 }
 
-uint32_t begin_fixed_with_sink(const fixed_plan& p, fixed_row& r) { return begin_with_sink(p, r); }
+uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r) { return weigh_sink(p, r); }
 
-void write_fixed_floats(const int32_t* acc, uint32_t sum, const fovea_fixed_scale& scale, const fixed_plan& p, uint32_t* out) {
-  if (sum == 0) return fill(out, p.v_dim, uint32_t{0}); // the row saw nothing
+void write_fixed_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale, int32_t count, uint32_t* out) {
+  if (sum == 0) return fill(out, count, uint32_t{0}); // the row saw nothing
   const uint32_t by = fixed_float_factor(scale, sum);
-  const int64_t zero = zero_sum(p, sum);
-  for (int c = 0; c < p.v_dim; ++c) out[c] = fixed_float_product(acc[c] - zero, by);
+  for (int32_t c = 0; c < count; ++c) out[c] = fixed_float_product(acc[c] - zero_sum, by);
 }
 
 uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum) { return divide_floats(scale.f32_scale, float_of(sum)); }

@@ -16,9 +16,9 @@ class scalar_row {
   static size_t scratch(const fixed_plan& p) { return sizeof(int32_t) * static_cast<size_t>(2 * p.width + fixed_block); }
 
   void attend() {
-    sum_ = begin_with_sink(p_, row_);
+    sum_ = weigh_sink(p_, row_);
     for (int c = 0; c < p_.width; ++c) acc_[c] = 0;
-    for (int64_t block = p_.see.first_key / fixed_block; block * fixed_block < row_.to; ++block) {
+    for (int32_t block = next_block(p_, row_, row_, 0); block * fixed_block < row_.to; block = next_block(p_, row_, row_, block + 1)) {
       const seen_of_block seen = seen_in(p_, row_, block);
       if (!seen.none()) visit(block, seen);
     }

@@ -41,11 +41,12 @@ static inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t r
   return make_row_of(p, kv_head * p.group + row - query * p.group, query, seen_by(p.see, query));
 }
 
-// A sink is a key without a value that comes before all others; returns its weight.
-static inline uint32_t begin_with_sink(const fixed_plan& p, fixed_row& r) {
+// A sink is a key without a value that comes before all others. Returns its weight, under a reference that is at least the sink's own:
+// where a row begins, and once more where it ends, under the last reference.
+static inline uint32_t weigh_sink(const fixed_plan& p, fixed_row& r) {
   if (!p.sinks) return 0;
   const int32_t t = static_cast<int32_t>(clamp(p.sinks[r.q_head], 1 - fixed_octave_limit, fixed_octave_limit - 1));
-  r.reference = reference_of(t);
+  if (r.reference < reference_of(t)) r.reference = reference_of(t);
   return static_cast<uint32_t>(weight_of(static_cast<uint32_t>(below(r.reference, t))));
 }
 
@@ -63,6 +64,15 @@ static inline seen_of_block seen_in(const fixed_plan& p, const fixed_row& r, int
     return static_cast<int>(n < fixed_block ? n : fixed_block);
   };
   return {within(p.see.first_key), within(r.head), within(r.from), within(r.to)};
+}
+
+// The first block, from `block` on, that some row sees of a run of rows with this first and this last one: what they see only moves
+// forward, so there is nothing between the keys that are kept for the last row and the window of the first.
+static inline int32_t next_block(const fixed_plan& p, const fixed_row& first, const fixed_row& last, int32_t block) {
+  block = block < block_of(p.see.first_key) ? block_of(p.see.first_key) : block;
+  const bool kept = last.head > p.see.first_key && block * fixed_block < last.head;
+  const int32_t window = block_of(first.from);
+  return kept || block > window ? block : window;
 }
 
 // The numbers that options hold for one row and for the keys from `key` on.
@@ -85,11 +95,16 @@ static inline key_options options_of(const fixed_plan& p, const fixed_row& r, in
 
 static constexpr int32_t limit_octaves(int64_t t) { return static_cast<int32_t>(clamp(t, 1 - fixed_octave_limit, fixed_octave_limit - 1)); }
 
+// What zero_q adds to a score goes. It wraps: sums of keys that are hidden may hold anything.
+static constexpr int32_t without_zero_q(int32_t s, int32_t zero_q, int32_t key_sum) {
+  return static_cast<int32_t>(static_cast<uint32_t>(s) - static_cast<uint32_t>(zero_q) * static_cast<uint32_t>(key_sum));
+}
+
 // Octaves of key i, whose score is s; absent when a mask hides it.
 static inline int32_t octaves_with(const key_options& o, const fixed_plan& p, const fixed_row& r, int i, int32_t s) {
   if (o.mask && !o.mask[i]) return fixed_absent;
   if (o.bias && o.bias[i] == INT32_MIN) return fixed_absent;
-  if (o.sums) s -= p.zero_q * o.sums[i];
+  if (o.sums) s = without_zero_q(s, p.zero_q, o.sums[i]);
   int64_t t = octaves_of(s, o.multipliers ? o.multipliers[i] : r.scale->score_multiplier, r.scale->score_shift);
   if (o.bias) t += o.bias[i];
   if (o.slope) t -= o.slope * (o.distance < i ? i - o.distance : o.distance - i);

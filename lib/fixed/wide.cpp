@@ -35,7 +35,7 @@ class wide_row {
   void attend() {
     for (int c = 0; c < p_.v_dim; ++c) acc_[c] = 0;
     begin();
-    for (int64_t block = p_.see.first_key / fixed_block; block * fixed_block < row_.to; ++block) {
+    for (int32_t block = next_block(p_, row_, row_, 0); block * fixed_block < row_.to; block = next_block(p_, row_, row_, block + 1)) {
       const seen_of_block seen = seen_in(p_, row_, block);
       if (!seen.none()) visit(block, seen);
     }
@@ -76,14 +76,15 @@ class wide_row {
     if ((o.mask && !o.mask[i]) || (o.bias && o.bias[i] == INT32_MIN)) return hidden;
     const fovea_fixed_scale& scale = *row_.scale;
     const int64_t s = score(key) >> scale.score_pre_shift;
+    // Both summands stop where finer units still fit 64 bits, far beyond what the other could bring back within the limit.
+    constexpr int64_t far = int64_t{1} << 55;
     const int64_t product = s * (o.multipliers ? o.multipliers[i] : scale.score_multiplier);
     const int down = scale.score_shift - finer();
-    int64_t t = down >= 0 ? product >> down : product * (1 << -down);
+    const int64_t t = down >= 0 ? product >> down : clamp(product, -far, far) * (1 << -down);
     int64_t more = o.bias ? o.bias[i] : 0;
     if (o.slope) more -= o.slope * (o.distance < i ? i - o.distance : o.distance - i);
-    t += more * (1 << finer());
     const int64_t limit = (int64_t{fixed_octave_limit} << finer()) - 1;
-    return clamp(t, -limit, limit);
+    return clamp(t + clamp(more, -far, far) * (1 << finer()), -limit, limit);
   }
 
   int64_t score(ptrdiff_t key) const {
