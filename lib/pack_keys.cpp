@@ -22,19 +22,19 @@ int32_t check(const float* panels, int32_t at, const float* rows, ptrdiff_t stri
   return FOVEA_OK;
 }
 
-// The bytes that are written and read must not meet.
+// The bytes that are written and read must not meet. All panels up to the last one written must fit the address space.
 int32_t check_overlap(const float* panels, int32_t at, const float* rows, ptrdiff_t stride, int32_t count, int32_t dim) {
   using namespace fovea;
+  if (count == 0) return FOVEA_OK;
   const int32_t first = at / 16, end = (at + count + 15) / 16;
-  size_t in, skipped, out;
+  const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(dim);
+  size_t in, all;
   byte_range read, written;
   if (!bytes_of({1, count, 0, stride, dim}, sizeof(float), in) || !range_of(rows, in, read)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_K);
-  const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(dim);
-  if (!bytes_of({1, 2, 0, panel * first, panel}, sizeof(float), skipped) ||
-      !bytes_of({1, end - first, 0, panel, panel}, sizeof(float), out) || !range_of(panels + panel * first, out, written))
+  if (!bytes_of({1, end, 0, panel, panel}, sizeof(float), all) || !range_of(panels, all, written))
     return refusal(FOVEA_OVERFLOW, FOVEA_ARG_OUT);
-  if (meet(read, written)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
-  return FOVEA_OK;
+  written.begin += static_cast<uintptr_t>(first) * static_cast<uintptr_t>(panel) * sizeof(float);
+  return meet(read, written) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : int32_t{FOVEA_OK};
 }
 
 } // namespace

@@ -9,7 +9,9 @@ struct byte_range {
   uintptr_t begin, end; // empty when equal
 };
 
-constexpr bool meet(byte_range a, byte_range b) { return a.begin < b.end && b.begin < a.end; }
+constexpr bool meet(byte_range a, byte_range b) { // an empty range meets nothing, wherever it lies
+  return (a.begin < b.begin ? b.begin : a.begin) < (a.end < b.end ? a.end : b.end);
+}
 
 // False when the bytes do not fit into the address space.
 static inline bool range_of(const void* data, size_t bytes, byte_range& out) {

@@ -14,7 +14,7 @@ const char* const reasons[] = {
     "memory or a position is not aligned as it must be",
     "memory overlaps memory of another argument",
     "an extent does not fit into the address space",
-    "memory is too small: ask fovea_scratch_least or fovea_partials_size",
+    "memory is too small: fovea_scratch_least, fovea_fixed_scratch or fovea_partials_size returns the bytes it takes",
     "a number is NaN or infinite",
     "this build or this machine does not offer it",
 };
@@ -24,7 +24,7 @@ const char* const arguments[] = {
     "call",      "q",       "k",        "v",          "out",   "q_heads, kv_heads", "dim",     "v_dim", "queries", "keys",
     "first_key", "flags",   "prefix",   "keep_first", "scale", "softcap",           "alibi",   "sinks", "mask",    "lse",
     "weights",   "part",    "partials", "isa",        "ring",  "reserved",          "scratch", "in",    "w",       "x",
-    "rows",      "columns",
+    "rows",      "columns", "key_sums",
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 

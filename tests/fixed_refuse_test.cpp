@@ -70,6 +70,7 @@ TEST_CASE("int8: what is not offered and what cannot be is refused by name") {
       {"a misaligned bias", FOVEA_ALIGN, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.bias.data = off_by_a_byte(a.sinks); }},
       {"misaligned slopes", FOVEA_ALIGN, FOVEA_ARG_ALIBI, [](fovea_fixed_attention& a) { a.alibi = off_by_a_byte(a.alibi); }},
       {"rows of out that share elements", FOVEA_STRIDE, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { a.out.token_stride = 8; }},
+      {"a zero point of q without sums of keys", FOVEA_NULL, FOVEA_ARG_KEY_SUMS, [](fovea_fixed_attention& a) { a.q.zero_point = 3; }},
       {"no query", FOVEA_NULL, FOVEA_ARG_Q, [](fovea_fixed_attention& a) { a.q.data = nullptr; }},
   };
   for (const bad_call& b : bad) check_refused(b);
@@ -83,4 +84,35 @@ TEST_CASE("int8: scratch may not overlap a table") {
   CHECK(fovea_fixed_attend(&a, room.data(), room.size() * 4) == status(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH));
   CHECK(fovea_fixed_attend(&a, nullptr, 0) == status(FOVEA_NULL, FOVEA_ARG_SCRATCH));
   CHECK(fovea_fixed_attend(&a, room.data() + 200, 1) == status(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH));
+}
+
+TEST_CASE("int8: empty ranges overlap nothing") {
+  fixed_problem x("no keys");
+  fovea_fixed_attention a = x.heads(1).dims(16).lengths(2, 0).make(FOVEA_FIXED_S8);
+  a.k.data = a.v.data = x.out.data() + 3;
+  CHECK(fovea_fixed_check(&a) == FOVEA_OK);
+}
+
+TEST_CASE("int8: a stride without use may be any number") {
+  fixed_problem x("one head, one query");
+  fovea_fixed_attention a = x.heads(1).dims(16).lengths(1, 1).make(FOVEA_FIXED_F32);
+  a.q.head_stride = a.k.head_stride = a.v.head_stride = a.out.head_stride = PTRDIFF_MAX;
+  CHECK(fovea_fixed_check(&a) == FOVEA_OK);
+}
+
+TEST_CASE("int8: sums of hidden keys may hold anything") {
+  fixed_problem x("a zero point of q");
+  fovea_fixed_attention a = x.heads(1).dims(16).lengths(2, 70).zeros(-128, 0, 0, 0).masked().steepness(0.1).make(FOVEA_FIXED_S8);
+  std::vector<int32_t> sums(static_cast<const int32_t*>(a.key_sums.data), static_cast<const int32_t*>(a.key_sums.data) + 70);
+  std::vector<uint8_t> mask(140, 1);
+  for (size_t key : {0u, 33u, 69u}) sums[key] = key % 2 ? INT32_MAX : INT32_MIN, mask[key] = mask[70 + key] = 0;
+  a.key_sums.data = sums.data(), a.mask.data = mask.data();
+  const std::vector<unsigned char> expected = fixed_reference::output(a);
+  for (int32_t isa = FOVEA_FIXED_SCALAR; isa < FOVEA_FIXED_ISA_END; ++isa) {
+    if (!fovea_fixed_has_isa(isa)) continue;
+    a.isa = isa;
+    std::vector<unsigned char> scratch(fovea_fixed_scratch_best(&a));
+    CHECK(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+    CHECK(x.out == expected);
+  }
 }

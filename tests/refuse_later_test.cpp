@@ -114,6 +114,38 @@ TEST_CASE("packing_refuses_bad_arguments") {
   CHECK(fovea_pack_keys(nullptr, 0, nullptr, 0, 0, 4) == FOVEA_OK);
 }
 
+TEST_CASE("packing_refuses_panels_that_leave_the_address_space") {
+  // Nothing may be written, not even where an address that has wrapped around would lead.
+  struct row {
+    const char* why;
+    uintptr_t panels; // 0: of the array below
+    int32_t at, count, dim;
+  };
+  const row table[] = {
+      {"the last addresses", UINTPTR_MAX - 63, 1 << 20, 1, 1024},
+      {"the last addresses, first panel", UINTPTR_MAX - 63, 0, 1, 1024},
+      {"so many panels that 32 bits wrap to the first", sizeof(void*) == 4 ? 0 : UINTPTR_MAX - 4095, 4194304, 1, 1024},
+  };
+  data::guarded<float> panels(16 * 1024), rows(1024);
+  for (const row& r : table) {
+    INFO(doctest::String(r.why));
+    float* to = r.panels == 0 ? panels.data() : reinterpret_cast<float*>(r.panels & ~uintptr_t{3});
+    CHECK(fovea_pack_keys(to, r.at, rows.data(), 0, r.count, r.dim) == (FOVEA_OVERFLOW | FOVEA_ARG_OUT << 8));
+    CHECK(panels.nothing_written());
+  }
+}
+
+TEST_CASE("empty_ranges_overlap_nothing") {
+  data::guarded<float> panels(32 * 4);
+  float* const p = panels.data();
+  CHECK(fovea_pack_keys(p, 5, p + 3, 4, 0, 4) == FOVEA_OK);
+  problem x(shape("no keys").lengths(3, 0).mask(mask_kind::bias));
+  fovea_attention a = x.call();
+  a.k.data = a.v.data = a.mask.data = x.out.data + 2; // no element of theirs is there
+  CHECK(fovea_check(&a) == FOVEA_OK);
+  CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
+}
+
 TEST_CASE("packing_misaligned_memory_is_refused") {
   data::guarded<float> panels(32 * 4), rows(20 * 4);
   auto* odd_panels = reinterpret_cast<float*>(reinterpret_cast<char*>(panels.data()) + 1);

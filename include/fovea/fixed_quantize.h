@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* rows x dim floats; stride 0 = dim. A tensor, a head or a single token is just the number of rows. */
+/* What is written overlaps nothing else of the call; where it is said, rows may be replaced in place.
+ * rows x dim floats; stride 0 = dim. A tensor, a head or a single token is just the number of rows. */
 typedef struct fovea_float_rows {
   const float *data;
   ptrdiff_t stride;
@@ -28,7 +29,7 @@ FOVEA_API int32_t fovea_fixed_mean(const fovea_float_rows *x, float *mean);
 FOVEA_API int32_t fovea_fixed_subtract(const fovea_float_rows *x, const float *mean, float *out); /* out may be x itself */
 /* Channel scales: keys are divided by them and queries multiplied, so that no channel of K is wider than another. */
 FOVEA_API int32_t fovea_fixed_channel_scales(const fovea_float_rows *keys, float *scales);
-FOVEA_API int32_t fovea_fixed_fold(const fovea_float_rows *x, const float *scales, int32_t divide, float *out);
+FOVEA_API int32_t fovea_fixed_fold(const fovea_float_rows *x, const float *scales, int32_t divide, float *out); /* out may be x itself */
 
 #ifdef __cplusplus
 }

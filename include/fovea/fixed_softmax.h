@@ -10,7 +10,8 @@ extern "C" {
 
 /* Accurate: out[i] = 2^t_i / sum 2^t in 1/65536, t_i = (x[i] * multiplier) >> shift octaves in Q16, multiplier and shift as in
  * fovea_fixed_scale. mask: nonzero = counts; null = all count; what does not count is 0. In a row that counts nothing all is 0.
- * 1 is written as 65535. count is at most 65536. */
+ * 1 is written as 65535. count is at most 65536. Here and below, out may be x itself where both have elements of the same size;
+ * any other overlap is refused. */
 FOVEA_API int32_t fovea_fixed_softmax_s8(const int8_t *x, const uint8_t *mask, int32_t count, int32_t multiplier, int32_t shift, uint16_t *out);
 FOVEA_API int32_t fovea_fixed_softmax_s16(const int16_t *x, const uint8_t *mask, int32_t count, int32_t multiplier, int32_t shift, uint16_t *out);
 

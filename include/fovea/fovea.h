@@ -39,16 +39,56 @@ enum { FOVEA_ROWS = 0, FOVEA_PANELS = 1 };
 enum { FOVEA_ISA_BEST = 0, FOVEA_SCALAR, FOVEA_SSE41, FOVEA_AVX2, FOVEA_AVX512, FOVEA_NEON, FOVEA_NEON64, FOVEA_SCALAR_NO_FMA,
        FOVEA_ISA_END };
 
+/* A status is 0, or reason + 256 * argument: 0x0e03 is reason 0x03, FOVEA_RANGE, of argument 0x0e, FOVEA_ARG_SCALE. */
 enum { /* reasons: FOVEA_REASON(status) */
-  FOVEA_OK = 0, FOVEA_NULL, FOVEA_SIZE, FOVEA_RANGE, FOVEA_STRIDE, FOVEA_ALIGN, FOVEA_OVERLAP, FOVEA_OVERFLOW, FOVEA_TOO_SMALL,
-  FOVEA_NOT_FINITE, FOVEA_UNSUPPORTED, FOVEA_REASON_END
+  FOVEA_OK = 0x00,
+  FOVEA_NULL = 0x01,
+  FOVEA_SIZE = 0x02,
+  FOVEA_RANGE = 0x03,
+  FOVEA_STRIDE = 0x04,
+  FOVEA_ALIGN = 0x05,
+  FOVEA_OVERLAP = 0x06,
+  FOVEA_OVERFLOW = 0x07,
+  FOVEA_TOO_SMALL = 0x08,
+  FOVEA_NOT_FINITE = 0x09,
+  FOVEA_UNSUPPORTED = 0x0a,
+  FOVEA_REASON_END
 };
 enum { /* which argument is to blame: FOVEA_ARGUMENT(status) */
-  FOVEA_ARG_CALL = 0, FOVEA_ARG_Q, FOVEA_ARG_K, FOVEA_ARG_V, FOVEA_ARG_OUT, FOVEA_ARG_HEADS, FOVEA_ARG_DIM, FOVEA_ARG_V_DIM,
-  FOVEA_ARG_QUERIES, FOVEA_ARG_KEYS, FOVEA_ARG_FIRST_KEY, FOVEA_ARG_FLAGS, FOVEA_ARG_PREFIX, FOVEA_ARG_KEEP_FIRST, FOVEA_ARG_SCALE,
-  FOVEA_ARG_SOFTCAP, FOVEA_ARG_ALIBI, FOVEA_ARG_SINKS, FOVEA_ARG_MASK, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS, FOVEA_ARG_PART,
-  FOVEA_ARG_PARTIALS, FOVEA_ARG_ISA, FOVEA_ARG_RING, FOVEA_ARG_RESERVED, FOVEA_ARG_SCRATCH,
-  FOVEA_ARG_IN, FOVEA_ARG_W, FOVEA_ARG_X, FOVEA_ARG_ROWS, FOVEA_ARG_COLUMNS, FOVEA_ARG_END
+  FOVEA_ARG_CALL = 0x00,
+  FOVEA_ARG_Q = 0x01,
+  FOVEA_ARG_K = 0x02,
+  FOVEA_ARG_V = 0x03,
+  FOVEA_ARG_OUT = 0x04,
+  FOVEA_ARG_HEADS = 0x05,
+  FOVEA_ARG_DIM = 0x06,
+  FOVEA_ARG_V_DIM = 0x07,
+  FOVEA_ARG_QUERIES = 0x08,
+  FOVEA_ARG_KEYS = 0x09,
+  FOVEA_ARG_FIRST_KEY = 0x0a,
+  FOVEA_ARG_FLAGS = 0x0b,
+  FOVEA_ARG_PREFIX = 0x0c,
+  FOVEA_ARG_KEEP_FIRST = 0x0d,
+  FOVEA_ARG_SCALE = 0x0e,
+  FOVEA_ARG_SOFTCAP = 0x0f,
+  FOVEA_ARG_ALIBI = 0x10,
+  FOVEA_ARG_SINKS = 0x11,
+  FOVEA_ARG_MASK = 0x12,
+  FOVEA_ARG_LSE = 0x13,
+  FOVEA_ARG_WEIGHTS = 0x14,
+  FOVEA_ARG_PART = 0x15,
+  FOVEA_ARG_PARTIALS = 0x16,
+  FOVEA_ARG_ISA = 0x17,
+  FOVEA_ARG_RING = 0x18,
+  FOVEA_ARG_RESERVED = 0x19,
+  FOVEA_ARG_SCRATCH = 0x1a,
+  FOVEA_ARG_IN = 0x1b,
+  FOVEA_ARG_W = 0x1c,
+  FOVEA_ARG_X = 0x1d,
+  FOVEA_ARG_ROWS = 0x1e,
+  FOVEA_ARG_COLUMNS = 0x1f,
+  FOVEA_ARG_KEY_SUMS = 0x20, /* of fixed.h */
+  FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)
 #define FOVEA_ARGUMENT(status) (((status) >> 8) & 255)
@@ -102,8 +142,8 @@ typedef struct fovea_attention {
   int32_t window_left, window_right;
   int32_t prefix;     /* keys 0 .. prefix-1 are seen by everybody, before causal and window */
   int32_t keep_first; /* keys 0 .. keep_first-1 stay seen outside the window; causal still applies */
-  float scale, softcap; /* scale may be 0 and negative; softcap 0 = off */
-  const float *alibi;   /* [q_heads] bias -alibi[h] * |p - j|; null = none */
+  float scale, softcap; /* scale: 0, or positive or negative of at least 1e-38; softcap 0 = off */
+  const float *alibi;   /* [q_heads] bias -alibi[h] * |p - j|, scores stop at -2e38; null = none */
   const float *sinks;   /* [q_heads] a logit without a key, only in the denominator; -inf or null = none */
   fovea_mask mask;
   float *lse; /* [q_heads][queries] natural log of the denominator, sink included; -inf = neither key nor sink; null = not wanted */

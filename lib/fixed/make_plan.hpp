@@ -68,7 +68,7 @@ int32_t check_zero_points(const fovea_fixed_attention& a, fixed_plan& p) {
   if (!reaches(p.zero_k, in)) return refusal(FOVEA_RANGE, FOVEA_ARG_K);
   if (!reaches(p.zero_v, in)) return refusal(FOVEA_RANGE, FOVEA_ARG_V);
   if (!reaches(p.zero_out, out)) return refusal(FOVEA_RANGE, FOVEA_ARG_OUT);
-  if (p.zero_q && !a.key_sums.data) return refusal(FOVEA_NULL, FOVEA_ARG_K);
+  if (p.zero_q && !a.key_sums.data) return refusal(FOVEA_NULL, FOVEA_ARG_KEY_SUMS);
   if (p.zero_v && a.value_weights.data) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
   return FOVEA_OK;
 }
@@ -175,7 +175,9 @@ FOVEA_ONCE int32_t check_strided(const void* data, ptrdiff_t head_stride, ptrdif
   extent e{n.heads, n.tokens, 0, 0, n.row};
   byte_range bytes{};
   const int32_t reason = place<false>(data, head_stride, token_stride, size_t{1} << n.shift, n.written, e, bytes);
-  rows = {static_cast<const unsigned char*>(data), bytes.end, e.head_stride * (1 << n.shift), e.token_stride * (1 << n.shift)};
+  const auto in_bytes = [&](ptrdiff_t stride) { return static_cast<ptrdiff_t>(static_cast<size_t>(stride) << n.shift); };
+  rows = {static_cast<const unsigned char*>(data), bytes.end, in_bytes(e.head_stride),
+          in_bytes(e.token_stride)}; // one too large has no use
   return reason;
 }
 

@@ -2,8 +2,8 @@
 #include "build.hpp"
 
 #include "fixed/fine.hpp"
+#include "fixed/softmax_checks.hpp"
 #include "fovea/fixed_softmax.h"
-#include "validate.hpp"
 
 namespace fovea {
 namespace {
@@ -37,8 +37,9 @@ template <class T>
 int32_t checked(const T* x, const uint8_t* mask, int32_t count, int32_t multiplier, int32_t shift, uint16_t* out) {
   if (count < 0 || count > 65536) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
   if (multiplier < 1 || shift < 1 || shift > 31) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
-  if (count && !x) return refusal(FOVEA_NULL, FOVEA_ARG_Q);
-  if (count && !out) return refusal(FOVEA_NULL, FOVEA_ARG_OUT);
+  if (const int32_t s = check_rows_of_integers(x, sizeof(T), out, sizeof(uint16_t), count)) return s;
+  const size_t bytes = static_cast<size_t>(count);
+  if (const int32_t s = check_beside_output(mask, 1, mask ? bytes : 0, FOVEA_ARG_MASK, out, bytes * sizeof(uint16_t))) return s;
   softmax(x, mask, count, {multiplier, shift}, out);
   return FOVEA_OK;
 }

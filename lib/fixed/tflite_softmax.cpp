@@ -3,8 +3,8 @@
 #include "build.hpp"
 
 #include "fixed/arithmetic.hpp"
+#include "fixed/softmax_checks.hpp"
 #include "fovea/fixed_softmax.h"
-#include "validate.hpp"
 
 namespace fovea {
 namespace {
@@ -76,12 +76,11 @@ int32_t softmax(const int8_t* x, int32_t count, const fovea_tflite_softmax& scal
   return FOVEA_OK;
 }
 
-int32_t check(const void* x, int32_t count, const void* scale, const void* out) {
+template <class In, class Out>
+int32_t check(const In* x, int32_t count, const void* scale, const Out* out) {
   if (!scale) return refusal(FOVEA_NULL, FOVEA_ARG_SCALE);
   if (count < 0 || count > 8191) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS); // more ones would not fit the sum
-  if (count && !x) return refusal(FOVEA_NULL, FOVEA_ARG_Q);
-  if (count && !out) return refusal(FOVEA_NULL, FOVEA_ARG_OUT);
-  return FOVEA_OK;
+  return check_rows_of_integers(x, sizeof(In), out, sizeof(Out), count);
 }
 
 int32_t check_scale(const fovea_tflite_softmax& s) {
@@ -125,6 +124,9 @@ int32_t fovea_tflite_softmax_s16(const int16_t* x, int32_t count, const fovea_tf
   using namespace fovea;
   if (const int32_t s = check(x, count, t, out)) return s;
   if (!t->exp || !t->one_over_one_plus) return refusal(FOVEA_NULL, FOVEA_ARG_SCALE);
+  const size_t bytes = static_cast<size_t>(count) * sizeof *out, table = 513 * sizeof *t->exp;
+  if (const int32_t s = check_beside_output(t->exp, sizeof *out, table, FOVEA_ARG_SCALE, out, bytes)) return s;
+  if (const int32_t s = check_beside_output(t->one_over_one_plus, sizeof *out, table, FOVEA_ARG_SCALE, out, bytes)) return s;
   if (t->multiplier < 0 || t->shift < -31 || t->shift > 14) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   if (count == 0) return FOVEA_OK;
   int32_t top = -32768, sum = 0;
