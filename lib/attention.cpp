@@ -52,6 +52,7 @@ void each_own_unit(const plan& p, Visit visit) {
 }
 
 void attend_units(const plan& p, const workspace& w) {
+  if (p.rows == 0) return; // however many heads and spans
   const int64_t first_panel = p.see.first_key / 16, panels = (p.see.end + 15) / 16 - first_panel;
   const bool every_score = p.modify.weights.data && (p.modify.weights.stage == 1 || p.modify.weights.stage == 2);
   key_panels keys{w.panel_room >= panels && !every_score, first_panel, first_panel}; // those ask for keys that no row sees

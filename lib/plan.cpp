@@ -20,14 +20,19 @@ int32_t check_offered(const fovea_attention& a) {
   return FOVEA_OK;
 }
 
+// A denormal scale has lost its bits before it meets a score.
 int32_t check_scale(const fovea_attention& a, plan& p) {
   if (!(a.flags & FOVEA_SCALE)) {
     p.scale = 1 / __builtin_sqrtf(static_cast<float>(p.dim)) * log2_e;
-    return FOVEA_OK;
+  } else {
+    if (!is_finite(a.scale)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SCALE);
+    p.scale = a.scale * log2_e;
+    if (!is_finite(p.scale) || (is_denormal(p.scale) && !is_zero(a.scale))) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   }
-  if (!is_finite(a.scale)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SCALE);
-  p.scale = a.scale * log2_e;
-  if (!is_finite(p.scale)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  constexpr uint32_t exponent = 0x7f800000u, one = 0x3f800000u;
+  const uint32_t power = bits_of(p.scale) & exponent;
+  p.stretch = power < one ? 0 : float_of(power);
+  p.shrunk = power < one ? 0 : p.scale / p.stretch / 2;
   return FOVEA_OK;
 }
 

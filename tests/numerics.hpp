@@ -104,7 +104,12 @@ class row {
         query_(query),
         width_(static_cast<size_t>(reference::v_dim(a))) {
     const float* given = reference::row(a.q, head, query, a.queries, a.dim);
-    for (int32_t c = 0; c < a.dim; ++c) q_.push_back(given[c] * scale(a));
+    bool overflows = false;
+    for (int32_t c = 0; c < a.dim; ++c) {
+      q_.push_back(given[c] * scale(a));
+      overflows = overflows || (std::isfinite(given[c]) && !std::isfinite(q_.back()));
+    }
+    if (overflows) shrink(given);
     all_.out.assign(width_, 0.0f);
     gather_spans();
     end_ = end();
@@ -126,24 +131,33 @@ class row {
   }
 
  private:
+  // q times the scale leaves the floats: a part of the scale below 1 goes to q, a power of two to the scores.
+  void shrink(const float* given) {
+    int exponent = 0;
+    const float part = std::frexp(scale(a_), &exponent);
+    for (size_t c = 0; c < q_.size(); ++c) q_[c] = given[c] * part;
+    stretch_ = exponent;
+  }
+
   bool attends(int64_t j) const { return reference::attends(a_, head_, query_, static_cast<int32_t>(j - a_.first_key)); }
 
   float score(int64_t j) const {
     const float* k = reference::row(a_.k, kv_head_, j - a_.first_key, a_.keys, a_.dim);
     float s = 0;
     for (size_t c = 0; c < q_.size(); ++c) s = fma(q_[c], k[c], s);
-    return s;
+    return std::ldexp(s, stretch_);
   }
 
   float capped(int64_t j) const { return a_.softcap > 0 ? softcapped(score(j), a_.softcap) : score(j); }
 
-  // ALiBi counts from the first key of the block; a finite bias, however low, is held above `lowest`.
+  // ALiBi counts from the first key of the block; what it makes of a score, and what a finite bias makes of it, is held above `lowest`.
   float biased(int64_t j) const {
     float s = capped(j);
     const int64_t block = j / block_keys * block_keys, lane = j % 16;
     const float distance = static_cast<float>(reference::position(a_, query_) - block) - static_cast<float>(j - block - lane);
     const float slope = a_.alibi == nullptr ? 0.0f : -a_.alibi[head_] * log2_e;
     if (slope != 0) s = fma(slope, std::fabs(distance - static_cast<float>(lane)), s);
+    if (slope != 0 && s < lowest) s = lowest;
     if (a_.mask.data == nullptr) return s;
     s = fma(log2_e, reference::bias_of(a_, head_, query_, static_cast<int32_t>(j - a_.first_key)), s);
     return s < lowest ? lowest : s;
@@ -230,6 +244,7 @@ class row {
   int32_t head_, kv_head_, query_;
   size_t width_;
   std::vector<float> q_;
+  int stretch_ = 0; // scores are times 2 to this power
   gathered all_;
   ending end_ = {};
 };

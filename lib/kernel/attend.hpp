@@ -64,8 +64,8 @@ class tile_of_queries {
   __attribute__((noinline)) void attend_spans() {
     const int width = up16(p_.v_dim);
     clear(w_.total_top, w_.total_sum, w_.total_o, width);
-    for (int32_t span = first_span(); span * static_cast<int64_t>(span_keys) < rows_.any.to; ++span) {
-      if (!sees(span * static_cast<int64_t>(span_keys), span_keys)) continue;
+    for (int32_t span = first_span(); span * static_cast<int64_t>(span_keys) < rows_.end(); ++span) {
+      if (!sees(span * static_cast<int64_t>(span_keys), span_keys)) span = rows_.any.from / span_keys; // between kept keys and window
       attend_span(span, false);
       join_span<Isa>(w_, job_.rows, width);
     }
@@ -122,6 +122,7 @@ class tile_of_queries {
       for (int h = 0; h < heads_of<Isa>(job_); ++h)
         for (int run = z_.first_run; run < 2; ++run) score_run(block, run, h);
     }
+    if (rows_.stretched) stretch_scores();
     softmax_steps[p_.modify.step](z_);
     if (z_.direct && z_.done > z_.was_done) end_rows<Isa>(job_, z_.top, z_.was_done, z_.done < z_.rows ? z_.done : z_.rows);
     for (int h = 0; h < heads_of<Isa>(job_); ++h) {
@@ -130,6 +131,11 @@ class tile_of_queries {
       add_values(h * rows_.per_head);
     }
     z_.start = false;
+  }
+
+  __attribute__((noinline)) void stretch_scores() const {
+    for (int r = 0; r < job_.rows; ++r)
+      for (int run = z_.first_run; run < 2; ++run) rows_.stretch_scores(r, z_.s + r * score_stride, z_.from[run][r], z_.to[run][r]);
   }
 
   // The rows of one head, from `row` on. Its last group may compute rows of the next head, too, but none behind z_.rows leaves.
@@ -238,6 +244,7 @@ class tile_of_queries {
         with_shape(typename Isa::shapes{}, 1, [&](auto s, int) { score_groups<Isa, decltype(s)>(z_, k, run, row, row + 1); });
       };
       if (from < to) panels_.each(job_.kv_head, block, from & -16, up16(to), score);
+      if (rows_.stretched) rows_.stretch_scores(row, z_.s + row * score_stride, from, to);
     }
     return any;
   }

@@ -99,6 +99,7 @@ struct row_of_partials {
 
 template <class Isa>
 void merge_partials(const plan& p) {
+  if (p.rows == 0) return; // however many heads
   for (int32_t g = 0; g < p.kv_heads; ++g)
     for (int64_t r = 0; r < p.rows; ++r)
       row_of_partials<Isa>{p, slot(p, g, r, 0)}.end(g * p.group + static_cast<int32_t>(r % p.group), r / p.group, out_row(p, g, r));

@@ -82,12 +82,13 @@ FOVEA_INLINE row_bias bias_of(const visit& z, int row) {
           m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr};
 }
 
+// A key that is far away keeps a score, however low: it is held at `lowest`.
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> with_alibi(const row_bias& row, int j, const f32x16<Isa>& s) {
   alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const auto distance = f32x16<Isa>::all(row.distance - static_cast<float>(j)) - f32x16<Isa>::load(lane);
-  const auto slope = Isa::spread(row.slope);
-  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::fma(slope, Isa::abs(distance.r[i]), s.r[i]); });
+  const auto slope = Isa::spread(row.slope), floor = Isa::spread(lowest);
+  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::max(Isa::fma(slope, Isa::abs(distance.r[i]), s.r[i]), floor); });
 }
 
 // Sixteen elements of a mask row, of which only a .. b-1 are read.

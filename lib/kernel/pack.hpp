@@ -21,6 +21,17 @@ FOVEA_INLINE void scale_row(const float* row, int dim, float scale, float* out) 
   for (int c = 0; c < dim; ++c) out[c] = row[c] * scale;
 }
 
+// Whether none of n numbers is infinite or NaN: zero times such a number is NaN.
+template <class Isa>
+FOVEA_INLINE bool all_finite(const float* x, ptrdiff_t n) {
+  auto sum = Isa::spread(0);
+  ptrdiff_t i = 0;
+  for (; i + Isa::lanes <= n; i += Isa::lanes) sum = Isa::fma(Isa::load(x + i), Isa::spread(0), sum);
+  float rest = 0;
+  for (; i < n; ++i) rest += x[i] * 0;
+  return !Isa::any_nan(sum) && rest == 0;
+}
+
 // out[c * lead + l] = at[l][c] for as many rows as a register has lanes; the last four columns may overlap those before them.
 template <class Isa>
 FOVEA_INLINE void pack_lanes(const float* const (&at)[Isa::lanes], int dim, float* out, ptrdiff_t lead) {

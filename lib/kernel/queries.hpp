@@ -18,6 +18,7 @@ class rows_of_tile {
   int per_head, per_head_in_groups; // rows of each KV head, and with the last group rounded up
   int in_groups;                    // rows of the tile, the last group rounded up
   bool alike;                       // all rows see the same keys
+  bool stretched;                   // the scores of some row are to be stretched
   seen any;                         // keys that some row sees
   const float* first_q;             // the query of row 0
 
@@ -40,15 +41,47 @@ class rows_of_tile {
       place_rows(h * per_head, head_in_group, q + head * p.q.head, out + head * p.out.head);
     }
     repeat_last_row();
+    stretched = p.stretch != 0 && !all_finite<Isa>(w_.q, in_groups * static_cast<ptrdiff_t>(p.dim)) && shrink_rows();
   }
 
   int64_t end() const { return any.to > any.from ? any.to : any.head; } // behind the last key that any row sees
   // Rows that only fill the last group see what the last row sees.
   const seen& seen_of(int row) const { return w_.sees[alike ? 0 : row < job_.rows ? row : job_.rows - 1]; }
 
+  // A finite q times the scale may overflow although the scores do not: such a row got only a part of the scale, and its scores get the
+  // rest, a power of two. docs/numerics.md, section 2.
+  void stretch_scores(int row, float* s, int from, int to) const {
+    const plan& p = *job_.p;
+    if (!overflows(query_of(row))) return;
+    for (int j = from; j < to; ++j) s[j] = (s[j] + s[j]) * p.stretch;
+  }
+
  private:
   const tile_job& job_;
   const workspace& w_;
+
+  const float* query_of(int row) const {
+    const rows_of<const float>& q = job_.p->q;
+    const row_place at = place_of(job_, row < job_.rows ? row : job_.rows - 1);
+    return q.data + at.head * q.head + at.query * q.token;
+  }
+  static bool is_finite(float x) { return x - x == 0; }
+  bool overflows(const float* q) const {
+    bool found = false;
+    for (int c = 0; c < job_.p->dim; ++c) found |= is_finite(q[c]) && !is_finite(q[c] * job_.p->scale);
+    return found;
+  }
+  __attribute__((noinline)) bool shrink_rows() const {
+    const plan& p = *job_.p;
+    bool found = false;
+    for (int r = 0; r < in_groups; ++r) {
+      const float* q = query_of(r);
+      if (!overflows(q)) continue;
+      found = true;
+      for (int c = 0; c < p.dim; ++c) w_.q[r * static_cast<ptrdiff_t>(p.dim) + c] = q[c] * p.shrunk;
+    }
+    return found;
+  }
 
   // What each row sees, or what all of them see.
   void find_seen(int head_in_group, int64_t query, const seen& begins, const seen& ends) const {
