@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "fovea/fovea.h"
+#include "report.hpp"
 
 namespace bench {
 namespace {
@@ -12,17 +13,20 @@ namespace {
 struct pair {
   std::string name;
   double before, now; // shares
+  bool disturbed;     // one of them
   double change() const { return now / before - 1; }
 };
 
-saved_result as_saved(const result& r) { return {r.what.name(), r.isa_name(), scratch_name(r.scratch), "", r.share(), r.quiet_share()}; }
+saved_result as_saved(const result& r) {
+  return {r.what.name(), r.isa_name(), scratch_name(r.scratch), "", r.share(), r.quiet_share(), r.disturbed, true};
+}
 
 std::vector<pair> pairs_of(const std::vector<result>& now, const std::vector<saved_result>& before) {
   std::vector<pair> all;
   for (const result& r : now) {
     const std::string name = as_saved(r).name();
     const auto old = std::find_if(before.begin(), before.end(), [&](const saved_result& s) { return s.name() == name; });
-    if (old != before.end()) all.push_back({name, old->share, r.share()});
+    if (old != before.end()) all.push_back({name, old->share, r.share(), r.disturbed || old->disturbed});
   }
   return all;
 }
@@ -40,8 +44,9 @@ std::string against_table(const std::vector<result>& now, const std::vector<save
   const std::vector<pair> all = pairs_of(now, before);
   std::string text = format("\n%-44s %8s %8s %8s  %s\n", ("against " + path).c_str(), "then %", "now %", "speed", "    slower|faster");
   for (const pair& p : all)
-    text += format("%-44s %8.1f %8.1f %+7.1f%%  %s\n", p.name.c_str(), 100 * p.before, 100 * p.now, 100 * p.change(),
-                   text_bar(p.change()).c_str());
+    text += format("%-44s %8.1f %8.1f %+7.1f%%%1s %s\n", p.name.c_str(), 100 * p.before, 100 * p.now, 100 * p.change(),
+                   p.disturbed ? disturbed_mark : "", text_bar(p.change()).c_str());
+  if (any_disturbed(all)) text += note_on_disturbed();
   if (all.size() < now.size()) text += format("%zu of %zu results have no counterpart there.\n", now.size() - all.size(), now.size());
   return text + "One run against one run: fovea_compare tells a slowdown from noise.\n";
 }
@@ -62,9 +67,11 @@ drawing against_bars(const std::vector<result>& now, const std::vector<saved_res
                     full * std::min(share, 1.1));
     };
     body += svg_text(names - 8, y + 12, p.name, "end") + bar("s0", y, p.now) + bar("before", y + 9, p.before);
-    body += svg_text(names + full * std::min(std::max(p.now, p.before), 1.1) + 6, y + 12, format("%+.1f %%", 100 * p.change()), "note");
+    body += svg_text(names + full * std::min(std::max(p.now, p.before), 1.1) + 6, y + 12,
+                     format("%+.1f %%%s", 100 * p.change(), p.disturbed ? disturbed_mark : ""), "note");
   }
-  return {static_cast<int>(names + full * 1.1) + 70, static_cast<int>(bottom) + 10, body};
+  if (any_disturbed(all)) body += svg_text(0, bottom + 18, note_on_disturbed(), "note");
+  return {static_cast<int>(names + full * 1.1) + 70, static_cast<int>(bottom) + 24, body};
 }
 
 } // namespace bench

@@ -15,7 +15,7 @@ text { font-family: ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-se
 .title { font-size: 15px; font-weight: 600 } .note { font-size: 11px; fill: #59636e } .small { font-size: 10px }
 .end { text-anchor: end } .middle { text-anchor: middle }
 .ground { fill: #ffffff } .grid { stroke: #d1d9e0; stroke-width: 0.7 } .roof { stroke: #59636e; stroke-width: 1.6 }
-.before { fill: #afb8c1 } .mark { stroke: #ffffff; stroke-width: 0.8 }
+.before { fill: #afb8c1 } .mark { stroke: #ffffff; stroke-width: 0.8 } .pale { fill-opacity: 0.35 }
 .s0 { fill: #0969da } .s1 { fill: #bc4c00 } .s2 { fill: #1a7f37 } .s3 { fill: #8250df } .s4 { fill: #cf222e }
 @media (prefers-color-scheme: dark) {
   text { fill: #f0f6fc } .note { fill: #9198a1 } .ground { fill: #0d1117 } .grid { stroke: #3d444d } .roof { stroke: #9198a1 }
@@ -51,12 +51,12 @@ std::string svg_line(double x1, double y1, double x2, double y2, const char* kin
   return format("<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", kind, x1, y1, x2, y2);
 }
 
-std::string svg_mark(size_t series, double x, double y, const std::string& tip) {
+std::string svg_mark(size_t series, double x, double y, const std::string& tip, const char* kind) {
   constexpr const char* shapes[] = {"M-4 0A4 4 0 1 0 4 0A4 4 0 1 0 -4 0Z", "M-3.6 -3.6H3.6V3.6H-3.6Z", "M0 -5L5 0L0 5L-5 0Z",
                                     "M0 -4.6L4.8 3.8H-4.8Z", "M0 4.6L4.8 -3.8H-4.8Z"};
   const size_t one = series % 5;
-  return format("<path class=\"mark s%zu\" transform=\"translate(%.1f %.1f)\" d=\"%s\"><title>", one, x, y, shapes[one]) + escaped(tip) +
-         "</title></path>\n";
+  return format("<path class=\"mark s%zu %s\" transform=\"translate(%.1f %.1f)\" d=\"%s\"><title>", one, kind, x, y, shapes[one]) +
+         escaped(tip) + "</title></path>\n";
 }
 
 std::string svg_page(const std::string& title, const std::vector<drawing>& drawings) {

@@ -1,10 +1,8 @@
-// Asks Linux for names and cache sizes, and nanobench for the rates: here one thing is timed after another, as it likes to.
+// Asks Linux for names and cache sizes, and times the bare loops for the rates.
 #include "machine.hpp"
 
-#include <nanobench.h>
-
 #include <algorithm>
-#include <chrono>
+#include <cmath>
 #include <fstream>
 
 #include "peak.hpp"
@@ -45,16 +43,35 @@ std::string cpu_model() {
   return "unknown CPU";
 }
 
-double median_seconds(bool quick, void (*op)(const isa_loops&, const page_buffer&), const isa_loops& loops, const page_buffer& data) {
-  using namespace std::chrono_literals;
-  ankerl::nanobench::Bench bench;
-  bench.output(nullptr).epochs(quick ? 7 : 21).minEpochTime(200us);
-  bench.run([&] { op(loops, data); });
-  return bench.results().front().median(ankerl::nanobench::Result::Measure::elapsed);
+constexpr double least_sample = 200e-6;
+constexpr size_t longest_stretch = 8 * mib; // read in a few milliseconds, which other programs rarely cut in two
+
+rate peak_of(int32_t isa) {
+  constexpr int rounds = 31;
+  const peak_meter meter(isa);
+  std::vector<timing> samples;
+  for (int round = 0; round < rounds; ++round) samples.push_back(undisturbed([&] { return meter.time(); }));
+  const summary found = summarise(samples);
+  return {meter.flops() / found.median, found.disturbed};
 }
 
-void read_once(const isa_loops& loops, const page_buffer& data) {
-  ankerl::nanobench::doNotOptimizeAway(loops.read(data.data(), data.size()));
+// Small working sets are read many times in a sample; a large one stretch after stretch, in turn.
+rate read_rate_of(const isa_loops& loops, size_t bytes, bool quick) {
+  const page_buffer data(bytes);
+  const size_t stretch = std::min(bytes, longest_stretch), stretches = bytes / stretch;
+  size_t next = 0;
+  const auto sample = [&](int passes) {
+    const char* const at = static_cast<const char*>(data.data()) + next * stretch;
+    next = (next + 1) % stretches;
+    return time_of_reading(loops, at, stretch, passes);
+  };
+  for (size_t i = 0; i < stretches; ++i) sample(1); // into the caches
+  const int passes = stretches > 1 ? 1 : std::max(1, static_cast<int>(std::ceil(least_sample / ran(sample(1)))));
+  const int rounds = quick ? 15 : 61;
+  std::vector<timing> samples;
+  for (int round = 0; round < rounds; ++round) samples.push_back(undisturbed([&] { return sample(passes); }));
+  const summary found = summarise(samples);
+  return {static_cast<double>(stretch) * passes / found.median, found.disturbed};
 }
 
 } // namespace
@@ -82,12 +99,13 @@ std::vector<level> memory_levels() {
   return levels;
 }
 
+bool any_disturbed(const std::vector<limits>& machine) {
+  return std::any_of(machine.begin(), machine.end(), [](const limits& m) { return m.peak.disturbed || any_disturbed(m.read); });
+}
+
 limits limits_of(int32_t isa, const std::vector<level>& levels, bool quick) {
-  limits found{isa, fma_peak(isa), {}};
-  for (const level& l : levels) {
-    const page_buffer data(l.bytes);
-    found.read.push_back(static_cast<double>(l.bytes) / median_seconds(quick, read_once, *loops_of(isa), data));
-  }
+  limits found{isa, peak_of(isa), {}};
+  for (const level& l : levels) found.read.push_back(read_rate_of(*loops_of(isa), l.bytes, quick));
   return found;
 }
 

@@ -16,11 +16,17 @@ struct level {
 };
 std::vector<level> memory_levels();
 
+struct rate {
+  double per_second;
+  bool disturbed; // by other programs, in too many samples
+};
+
 struct limits {
   int32_t isa;
-  double peak;              // flop per second
-  std::vector<double> read; // bytes per second, a rate for each level
+  rate peak;              // flop per second
+  std::vector<rate> read; // bytes per second, for each level
 };
+bool any_disturbed(const std::vector<limits>& machine);
 limits limits_of(int32_t isa, const std::vector<level>& levels, bool quick);
 
 } // namespace bench

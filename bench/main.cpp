@@ -163,6 +163,7 @@ int run(const options& o) {
       p,
       "\nshare: of the limit, both as medians. quiet: the 10th percentile of the time instead. of f32: how many times as fast as floats.\n"
       "bench/README.md says more.\n");
+  if (any_disturbed(machine.of_isas) || any_disturbed(results) || any_disturbed(rows)) print(p, note_on_disturbed());
   if (found.empty() && results.size() > works.size())
     print(p, "All results are finite, and those of one work have the same bits on every ISA that promises bits.\n");
   if (!before.empty()) print(p, against_table(results, before, o.against));

@@ -1,6 +1,6 @@
 // Samples are short and alternate: a peak, a pass over K and V, the work. What disturbs one disturbs its neighbours, and their
 // medians stay comparable. This is why the loop is plain code: nanobench times one thing after another, and shares of limits that
-// were measured at another moment say little on a shared machine. Its clock and its doNotOptimizeAway serve here all the same.
+// were measured at another moment say little on a shared machine. Its doNotOptimizeAway serves here all the same.
 #include "measure.hpp"
 
 #include <nanobench.h>
@@ -9,11 +9,10 @@
 #include <cmath>
 
 #include "peak.hpp"
+#include "stopwatch.hpp"
 
 namespace bench {
 namespace {
-
-using stopwatch = ankerl::nanobench::Clock;
 
 int32_t attend(const fovea_attention& call, const page_buffer& scratch) { return fovea_attend(&call, scratch.data(), scratch.size()); }
 int32_t attend(const fovea_fixed_attention& call, const page_buffer& scratch) {
@@ -22,8 +21,6 @@ int32_t attend(const fovea_fixed_attention& call, const page_buffer& scratch) {
 
 constexpr double least_sample = 150e-6; // far above the resolution of any clock
 constexpr double long_call = 5e-3;      // samples beyond this meet interrupts and neighbours
-
-double seconds_since(stopwatch::time_point start) { return std::chrono::duration<double>(stopwatch::now() - start).count(); }
 
 // One work ready to run: the call, its scratch, and how it is cut into samples.
 template <class Call>
@@ -40,15 +37,17 @@ struct job {
     if (now != FOVEA_OK) status = now;
   }
 
-  double sample() {
+  timing sample() {
     if (parts > 1) call.part = {next_part, parts};
     next_part = (next_part + 1) % parts;
-    const auto start = stopwatch::now();
-    for (int i = 0; i < calls; ++i) run();
-    const double seconds = seconds_since(start);
+    const timing t = time_of([&] {
+      for (int i = 0; i < calls; ++i) run();
+    });
     ankerl::nanobench::doNotOptimizeAway(call.out.data);
-    return seconds / calls * parts;
+    return t;
   }
+
+  double whole_calls() const { return static_cast<double>(calls) / parts; } // in one sample
 };
 
 size_t bytes_of(scratch_size size, size_t least, size_t best) {
@@ -63,13 +62,14 @@ size_t bytes_of(scratch_size size, const fovea_fixed_attention& call) {
 
 // What a work of integers is compared with: nothing for floats, else the same work in floats.
 struct no_rival {
-  double sample() { return 0; }
+  timing sample() { return {}; }
+  double whole_calls() const { return 1; }
 };
 
 // A first call has warmed up; the second tells how to cut the samples.
 template <class Call>
 void cut(job<Call>& j, const pace& speed) {
-  const double once = j.sample();
+  const double once = ran(j.sample());
   j.calls = std::max(1, static_cast<int>(std::ceil(least_sample / once)));
   if (once > long_call && !speed.whole) j.parts = j.call.kv_heads;
 }
@@ -89,34 +89,26 @@ void take_samples(job<Call>& j, Rival& rival, const page_buffer& cache, const pa
   const peak_meter meter(r.isa);
   const isa_loops& loops = *loops_of(r.isa);
   const int passes = std::max(1, static_cast<int>(least_sample * 50e9 / static_cast<double>(cache.size())));
-  std::vector<double> work, peak, read, rivals;
-  const auto start = stopwatch::now();
-  while (r.samples < speed.rounds && (r.samples < speed.least_rounds || seconds_since(start) < speed.seconds)) {
-    peak.push_back(meter.sample());
-    if (r.what.decode()) read.push_back(read_rate(loops, cache.data(), cache.size(), passes));
-    work.push_back(j.sample());
-    rivals.push_back(rival.sample());
-    ++r.samples;
+  std::vector<timing> works, peaks, reads, rivals;
+  const stopwatch watch;
+  for (int round = 0; round < speed.rounds; ++round) {
+    if (round >= speed.least_rounds && watch.read().wall >= speed.seconds) break;
+    peaks.push_back(undisturbed([&] { return meter.time(); }));
+    if (r.what.decode()) reads.push_back(undisturbed([&] { return time_of_reading(loops, cache.data(), cache.size(), passes); }));
+    works.push_back(undisturbed([&] { return j.sample(); }));
+    rivals.push_back(undisturbed([&] { return rival.sample(); }));
   }
-  r.seconds = median(work);
-  r.quiet_seconds = lowest_tenth(work);
-  r.f32_seconds = median(rivals);
-  r.peak = median(peak);
-  r.read = r.what.decode() ? median(read) : 0;
+  const summary work = summarise(works), peak = summarise(peaks), read = summarise(reads), in_floats = summarise(rivals);
+  r.samples = work.samples;
+  r.seconds = work.median / j.whole_calls();
+  r.quiet_seconds = work.lowest_tenth / j.whole_calls();
+  r.f32_seconds = in_floats.median / rival.whole_calls();
+  r.peak = meter.flops() / peak.median;
+  r.read = r.what.decode() ? static_cast<double>(cache.size()) * passes / read.median : 0;
+  r.disturbed = work.disturbed || peak.disturbed || read.disturbed || in_floats.disturbed;
 }
 
 } // namespace
-
-double median(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  const size_t middle = samples.size() / 2;
-  return samples.size() % 2 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
-}
-
-double lowest_tenth(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 10];
-}
 
 pace pace_of(const options& o) {
   if (o.rounds > 0) return {o.rounds, o.rounds, 0, o.whole};

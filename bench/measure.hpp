@@ -4,14 +4,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "disturbance.hpp"
 #include "options.hpp"
 #include "problem.hpp"
 #include "works.hpp"
 
 namespace bench {
-
-double median(std::vector<double> samples);
-double lowest_tenth(std::vector<double> samples); // the 10th percentile
 
 struct result {
   work what;
@@ -22,10 +20,11 @@ struct result {
   int32_t status; // of the call; what follows is there when it is FOVEA_OK
   bool finite;
   uint64_t digest;
-  int samples, parts;            // parts > 1: each sample was one of them
+  int samples, parts;            // samples that count; parts > 1: each was one of them
   double seconds, quiet_seconds; // of the whole work: median, and 10th percentile
   double f32_seconds;            // integers: the same work in floats, sample after sample; else 0
   double peak, read;             // medians: flop per second; bytes per second of K and V, 0 where only the peak is the limit
+  bool disturbed;                // by other programs, too often: the time, a limit, or the time in floats
 
   const char* isa_name() const { return integer_isa ? fovea_fixed_isa_name(integer_isa) : fovea_isa_name(isa); }
   double cache_bytes() const { return static_cast<double>(what.cache_bytes()); }

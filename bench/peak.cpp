@@ -2,10 +2,9 @@
 #include "peak.hpp"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 
 #include "fovea/fovea.h"
+#include "stopwatch.hpp"
 
 namespace bench {
 
@@ -13,17 +12,11 @@ extern const isa_loops scalar_loops, scalar_no_fma_loops, sse41_loops, avx2_loop
 
 namespace {
 
-using stopwatch = std::chrono::steady_clock;
-
 volatile float kept_float; // a result that nobody reads could be optimised away
 volatile uint32_t kept_word;
 
-double seconds_since(stopwatch::time_point start) { return std::chrono::duration<double>(stopwatch::now() - start).count(); }
-
-double seconds_of(const isa_loops& loops, int64_t turns) {
-  const auto start = stopwatch::now();
-  kept_float = loops.multiply_add(turns, 1.0000001f, 1e-9f);
-  return seconds_since(start);
+timing time_of_turns(const isa_loops& loops, int64_t turns) {
+  return time_of([&] { kept_float = loops.multiply_add(turns, 1.0000001f, 1e-9f); });
 }
 
 } // namespace
@@ -65,25 +58,26 @@ const isa_loops* loops_of(int32_t isa) {
 
 peak_meter::peak_meter(int32_t isa) : loops_(loops_of(isa)) {
   constexpr double enough = 100e-6; // doubled until it takes 0.1 to 0.2 ms
-  while (loops_ && seconds_of(*loops_, turns_) < enough) turns_ *= 2;
+  while (loops_ && ran(time()) < enough) turns_ *= 2;
 }
+
+timing peak_meter::time() const { return time_of_turns(*loops_, turns_); }
+
+double peak_meter::flops() const { return loops_ ? loops_->flops_per_turn * static_cast<double>(turns_) : 0; }
 
 double peak_meter::sample() const {
-  return loops_ ? loops_->flops_per_turn * static_cast<double>(turns_) / seconds_of(*loops_, turns_) : 0;
+  return loops_ ? flops() / ran(undisturbed([&] { return time(); })) : 0;
 }
 
-double fma_peak(int32_t isa) {
-  const peak_meter meter(isa);
-  std::array<double, 31> samples;
-  for (double& sample : samples) sample = meter.sample();
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
+timing time_of_reading(const isa_loops& loops, const void* data, size_t bytes, int passes) {
+  return time_of([&] {
+    for (int pass = 0; pass < passes; ++pass) kept_word = loops.read(data, bytes);
+  });
 }
 
 double read_rate(const isa_loops& loops, const void* data, size_t bytes, int passes) {
-  const auto start = stopwatch::now();
-  for (int pass = 0; pass < passes; ++pass) kept_word = loops.read(data, bytes);
-  return static_cast<double>(bytes) * passes / seconds_since(start);
+  const timing t = undisturbed([&] { return time_of_reading(loops, data, bytes, passes); });
+  return static_cast<double>(bytes) * passes / ran(t);
 }
 
 } // namespace bench

@@ -1,8 +1,11 @@
 // The limits of this core, measured by bare loops: multiply-adds that stay in registers, and reading memory.
-// Needs no nanobench, so that other programs may use it too.
+// Needs no nanobench, so that other programs may use it too. A rate is that of an undisturbed sample, or of CPU
+// time where every try was disturbed: a limit that is too low would give shares that are too high.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+
+#include "disturbance.hpp"
 
 namespace bench {
 
@@ -21,14 +24,15 @@ class peak_meter {
  public:
   explicit peak_meter(int32_t isa);
   double sample() const; // flop per second; 0 when this build has no loops for the ISA
+  timing time() const;   // of one sample as it comes, disturbed or not; needs loops
+  double flops() const;  // of one sample
 
  private:
   const isa_loops* loops_;
   int64_t turns_ = 1;
 };
 
-double fma_peak(int32_t isa); // flop per second: the median of a few samples
-
-double read_rate(const isa_loops& loops, const void* data, size_t bytes, int passes); // bytes per second
+double read_rate(const isa_loops& loops, const void* data, size_t bytes, int passes);       // bytes per second
+timing time_of_reading(const isa_loops& loops, const void* data, size_t bytes, int passes); // one sample as it comes
 
 } // namespace bench

@@ -27,6 +27,8 @@ std::string limit_text(const result& r) {
   return r.reading_binds() ? format("%.1f GB/s read", r.read * 1e-9) : format("%.1f GFLOP/s peak", r.peak * 1e-9);
 }
 
+std::string marked(double value, bool disturbed) { return format("%.1f%s", value, disturbed ? disturbed_mark : ""); }
+
 std::string row(const char* work, const char* isa, const char* scratch, const char* time, const char* rate, const char* limit,
                 const char* share, const char* quiet, const char* against_f32) {
   const std::string text = format("%-35s %-10s %8s %9s %14s %18s %7s %7s", work, isa, scratch, time, rate, limit, share, quiet);
@@ -68,6 +70,7 @@ std::vector<field> fields(const result& r) {
       {"digest", quoted(hex(r.digest))},
       {"f32_seconds", r.integer_isa ? format("%.6g", r.f32_seconds) : "null"},
       {"gelements", "null"},
+      {"disturbed", r.disturbed ? "true" : "false"},
   };
 }
 
@@ -99,6 +102,7 @@ std::vector<field> fields(const row_result& r) {
       {"digest", quoted(hex(r.digest))},
       {"f32_seconds", "null"},
       {"gelements", format("%.6g", giga / r.seconds)},
+      {"disturbed", r.disturbed ? "true" : "false"},
   };
 }
 
@@ -126,8 +130,8 @@ std::string limits_table(const std::vector<level>& levels, const std::vector<lim
   for (const level& l : levels) text += format(" %14s", (l.name + " " + size_text(l.bytes)).c_str());
   text += "\n";
   for (const limits& m : machine) {
-    text += format("%-10s %8.1f GFLOP/s", fovea_isa_name(m.isa), m.peak * 1e-9);
-    for (double rate : m.read) text += format(" %9.1f GB/s", rate * 1e-9);
+    text += format("%-10s %8s GFLOP/s", fovea_isa_name(m.isa), marked(m.peak.per_second * 1e-9, m.peak.disturbed).c_str());
+    for (const rate& read : m.read) text += format(" %9s GB/s", marked(read.per_second * 1e-9, read.disturbed).c_str());
     text += "\n";
   }
   return text;
@@ -141,8 +145,13 @@ std::string table_row(const result& r) {
   if (r.status != FOVEA_OK)
     return format("%-35s %-10s refused: %s: %s\n", name.c_str(), isa, fovea_argument_text(r.status), fovea_reason_text(r.status));
   return row(name.c_str(), isa, scratch.c_str(), time_text(r.seconds).c_str(), rate_text(r).c_str(), limit_text(r).c_str(),
-             format("%.1f", 100 * r.share()).c_str(), format("%.1f", 100 * r.quiet_share()).c_str(),
-             r.integer_isa ? format("%.2fx", r.f32_seconds / r.seconds).c_str() : "");
+             marked(100 * r.share(), r.disturbed).c_str(), marked(100 * r.quiet_share(), r.disturbed).c_str(),
+             r.integer_isa ? format("%.2fx%s", r.f32_seconds / r.seconds, r.disturbed ? disturbed_mark : "").c_str() : "");
+}
+
+std::string note_on_disturbed() {
+  return std::string(disturbed_mark) +
+         " Other programs interrupted too many samples: what is marked is estimated from CPU time; run again on an idle machine.\n";
 }
 
 std::string as_json(const std::vector<result>& results, const std::vector<row_result>& rows) {

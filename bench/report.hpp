@@ -13,6 +13,8 @@ std::string limits_table(const std::vector<level>& levels, const std::vector<lim
 std::string table_head();
 std::string table_row(const result& r);
 
+std::string note_on_disturbed(); // explains the mark
+
 std::string as_json(const std::vector<result>& results, const std::vector<row_result>& rows);
 std::string as_csv(const std::vector<result>& results, const std::vector<row_result>& rows);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "fovea/fovea.h"
+#include "report.hpp"
 
 namespace bench {
 namespace {
@@ -16,6 +17,8 @@ double intensity(const work& w) {
   const double rows = 2.0 * sizeof(float) * w.q_heads * w.queries * w.dim;
   return w.flops() / (static_cast<double>(w.cache_bytes()) + rows);
 }
+
+const char* mark_if(bool disturbed) { return disturbed ? disturbed_mark : ""; }
 
 // Both axes are logarithmic: from and to in pixels stand for low and high.
 struct axis {
@@ -40,12 +43,13 @@ class picture {
     draw_roofs();
     draw_marks();
     draw_list();
-    return {static_cast<int>(list) + 300, static_cast<int>(top + height_ + 40), body_};
+    if (any_disturbed(machine_) || any_disturbed(results_)) body_ += svg_text(left, top + height_ + 52, note_on_disturbed(), "note");
+    return {static_cast<int>(list) + 300, static_cast<int>(top + height_ + 58), body_};
   }
 
  private:
   void find_axes() {
-    double least_x = HUGE_VAL, most_x = 0, least_y = best_.peak, most_y = best_.peak;
+    double least_x = HUGE_VAL, most_x = 0, least_y = best_.peak.per_second, most_y = best_.peak.per_second;
     for (const result& r : results_) {
       least_x = std::min(least_x, intensity(r.what)), most_x = std::max(most_x, intensity(r.what));
       least_y = std::min(least_y, r.gflops() * 1e9);
@@ -73,17 +77,18 @@ class picture {
   // Memory allows rate * intensity, as long as that is below the peak.
   void draw_roofs() {
     for (const limits& m : machine_) {
-      if (m.peak < y_.low) continue;
-      const double begin = std::max(x_.low, m.peak / best_.read.front());
-      body_ += svg_line(x_(begin), y_(m.peak), left + plot_width, y_(m.peak), "roof");
+      if (m.peak.per_second < y_.low) continue;
+      const double begin = std::max(x_.low, m.peak.per_second / best_.read.front().per_second);
+      body_ += svg_line(x_(begin), y_(m.peak.per_second), left + plot_width, y_(m.peak.per_second), "roof");
     }
-    const double slope = std::atan2(y_(best_.peak) - y_(best_.peak * 2), x_(2) - x_(1)) * 180 / 3.14159265;
+    const double slope = std::atan2(y_(best_.peak.per_second) - y_(best_.peak.per_second * 2), x_(2) - x_(1)) * 180 / 3.14159265;
     for (size_t i = 0; i < levels_.size(); ++i) {
-      const double rate = best_.read[i], begin = std::max(x_.low, y_.low / rate), end = best_.peak / rate;
+      const double rate = best_.read[i].per_second, begin = std::max(x_.low, y_.low / rate), end = best_.peak.per_second / rate;
       if (end <= begin) continue;
       body_ += svg_line(x_(begin), y_(begin * rate), x_(std::min(end, x_.high)), y_(std::min(end, x_.high) * rate), "roof");
       const double at = begin * std::pow(std::min(end, x_.high) / begin, 0.06 + 0.2 * static_cast<double>(i % 3));
-      body_ += svg_text(x_(at) - 2, y_(at * rate) - 5, format("%s %.0f GB/s", levels_[i].name.c_str(), rate * 1e-9), "note", -slope);
+      body_ += svg_text(x_(at) - 2, y_(at * rate) - 5,
+                        format("%s %.0f GB/s%s", levels_[i].name.c_str(), rate * 1e-9, mark_if(best_.read[i].disturbed)), "note", -slope);
     }
   }
 
@@ -106,8 +111,9 @@ class picture {
     for (const result& r : results_) {
       const double x = x_(intensity(r.what)), y = y_(r.gflops() * 1e9);
       body_ += svg_mark(series_of(r.isa), x, y,
-                        format("%zu: %s on %s, %.1f GFLOP/s, %.1f %% of the limit", number_of(r), r.what.name().c_str(),
-                               fovea_isa_name(r.isa), r.gflops(), 100 * r.share()));
+                        format("%zu: %s on %s, %.1f GFLOP/s, %.1f %% of the limit%s", number_of(r), r.what.name().c_str(),
+                               fovea_isa_name(r.isa), r.gflops(), 100 * r.share(), r.disturbed ? ", estimated from CPU time" : ""),
+                        r.disturbed ? "pale" : "");
       if (r.isa == best_.isa) labels.push_back({x, y, number_of(r)});
     }
     std::sort(labels.begin(), labels.end(), [](const label& a, const label& b) { return a.y < b.y; });
@@ -123,7 +129,10 @@ class picture {
     double x = left + 70;
     for (size_t i = 0; i < machine_.size(); ++i, x += 142) {
       body_ += svg_mark(i, x, top - 14, fovea_isa_name(machine_[i].isa));
-      body_ += svg_text(x + 9, top - 10, format("%s, peak %.0f", fovea_isa_name(machine_[i].isa), machine_[i].peak * 1e-9), "note");
+      body_ += svg_text(x + 9, top - 10,
+                        format("%s, peak %.0f%s", fovea_isa_name(machine_[i].isa), machine_[i].peak.per_second * 1e-9,
+                               mark_if(machine_[i].peak.disturbed)),
+                        "note");
     }
     body_ += svg_text(list + 268, top - 10, format("%s, %% of limit", fovea_isa_name(best_.isa)), "note end");
     for (size_t i = 0; i < names_.size(); ++i) {
@@ -131,7 +140,7 @@ class picture {
       body_ += svg_text(list + 20, y, format("%zu", i + 1), "note end") + svg_text(list + 28, y, names_[i]);
       for (const result& r : results_)
         if (r.isa == best_.isa && r.what.name() == names_[i]) {
-          body_ += svg_text(list + 268, y, format("%.1f", 100 * r.share()), "end");
+          body_ += svg_text(list + 268, y, format("%.1f%s", 100 * r.share(), mark_if(r.disturbed)), "end");
           break;
         }
     }

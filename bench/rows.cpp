@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -14,11 +13,10 @@
 #include "exp2.hpp"
 #include "fovea/ops.h"
 #include "peak.hpp"
+#include "stopwatch.hpp"
 
 namespace bench {
 namespace {
-
-using stopwatch = ankerl::nanobench::Clock;
 
 constexpr double least_sample = 150e-6;
 
@@ -85,10 +83,10 @@ struct rows_problem {
 };
 
 template <class Run>
-double seconds_of(int calls, Run run) {
-  const auto start = stopwatch::now();
-  for (int i = 0; i < calls; ++i) run();
-  return std::chrono::duration<double>(stopwatch::now() - start).count() / calls;
+timing time_of_calls(int calls, Run run) {
+  return time_of([&] {
+    for (int i = 0; i < calls; ++i) run();
+  });
 }
 
 std::string time_text(double seconds) {
@@ -135,16 +133,21 @@ row_result measure(const row_work& w, int32_t isa, const pace& speed) {
   const auto cut = [](double once) { return std::max(1, static_cast<int>(std::ceil(least_sample / once))); };
   const auto work = [&] { p.run(isa); };
   const auto limit = [&] { p.move(loops); };
-  const int calls = cut(seconds_of(1, work)), moves = cut(seconds_of(1, limit));
-  std::vector<double> times, limits;
-  const auto start = stopwatch::now();
-  for (int i = 0; i < speed.rounds; ++i) {
-    if (i >= speed.least_rounds && std::chrono::duration<double>(stopwatch::now() - start).count() > speed.seconds) break;
-    limits.push_back(seconds_of(moves, limit));
-    times.push_back(seconds_of(calls, work));
+  const int calls = cut(ran(time_of(work)));
+  const int moves = cut(ran(time_of(limit)));
+  std::vector<timing> works, limits;
+  const stopwatch watch;
+  for (int round = 0; round < speed.rounds; ++round) {
+    if (round >= speed.least_rounds && watch.read().wall >= speed.seconds) break;
+    limits.push_back(undisturbed([&] { return time_of_calls(moves, limit); }));
+    works.push_back(undisturbed([&] { return time_of_calls(calls, work); }));
   }
-  r.samples = static_cast<int>(times.size());
-  r.seconds = median(times), r.quiet_seconds = lowest_tenth(times), r.limit_seconds = median(limits);
+  const summary of_work = summarise(works), of_limit = summarise(limits);
+  r.samples = of_work.samples;
+  r.seconds = of_work.median / calls;
+  r.quiet_seconds = of_work.lowest_tenth / calls;
+  r.limit_seconds = of_limit.median / moves;
+  r.disturbed = of_work.disturbed || of_limit.disturbed;
   return r;
 }
 
@@ -154,9 +157,10 @@ std::string table_row(const row_result& r) {
   const std::string name = r.what.name();
   if (r.status != FOVEA_OK) return name + " refused: " + fovea_argument_text(r.status) + ": " + fovea_reason_text(r.status) + "\n";
   const double giga = r.what.elements() * 1e-9;
+  const char* const mark = r.disturbed ? disturbed_mark : "";
   return line(name, fovea_isa_name(r.isa), time_text(r.seconds), number(giga / r.seconds, 2, " Gelem/s"),
-              number(giga / r.limit_seconds, 2, " Gelem/s"), number(100 * r.limit_seconds / r.seconds, 1),
-              number(100 * r.limit_seconds / r.quiet_seconds, 1));
+              number(giga / r.limit_seconds, 2, " Gelem/s"), number(100 * r.limit_seconds / r.seconds, 1, mark),
+              number(100 * r.limit_seconds / r.quiet_seconds, 1, mark));
 }
 
 } // namespace bench

@@ -23,6 +23,7 @@ struct row_result {
   double limit_seconds;          // of a copy from input to output, or of a pass over the matrix
   uint64_t digest;
   int samples;
+  bool disturbed; // by other programs, too often: the time or the limit
 };
 
 std::vector<row_work> row_works_with(const std::string& filter);

@@ -80,6 +80,14 @@ double number(const object& fields, const char* name, const std::string& path) {
   return value;
 }
 
+// An older fovea_bench wrote nothing about it.
+bool is_disturbed(const object& fields, const std::string& path) {
+  const auto found = fields.find("disturbed");
+  if (found == fields.end() || found->second == "false") return false;
+  if (found->second == "true") return true;
+  throw saved_error(path + ": disturbed is \"" + found->second + "\", not true or false");
+}
+
 } // namespace
 
 std::string saved_result::name() const { return work + ", " + isa + (scratch == "best" ? "" : ", scratch " + scratch); }
@@ -87,11 +95,14 @@ std::string saved_result::name() const { return work + ", " + isa + (scratch == 
 std::vector<saved_result> read_saved(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw saved_error("cannot read " + path + "; give a file that --json wrote");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return saved_in({std::istreambuf_iterator<char>(file), {}}, path);
+}
+
+std::vector<saved_result> saved_in(const std::string& text, const std::string& path) {
   std::vector<saved_result> all;
   for (const object& o : reader(text, path).array())
     all.push_back({word(o, "work", path), word(o, "isa", path), word(o, "scratch", path), word(o, "digest", path), number(o, "share", path),
-                   number(o, "share_quiet", path)});
+                   number(o, "share_quiet", path), is_disturbed(o, path), o.count("disturbed") > 0});
   if (all.empty()) throw saved_error(path + " holds no results");
   return all;
 }

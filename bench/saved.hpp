@@ -9,6 +9,8 @@ namespace bench {
 struct saved_result {
   std::string work, isa, scratch, digest;
   double share, quiet; // of the limit, at the median and at the 10th percentile of the time
+  bool disturbed;      // by other programs
+  bool watched;        // false: an older fovea_bench wrote this, which did not notice such disturbance
 
   std::string name() const; // "prefill 8x64 512, avx2": what results of two runs are matched by
 };
@@ -17,6 +19,8 @@ struct saved_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-std::vector<saved_result> read_saved(const std::string& path); // throws saved_error: one sentence that says what to do
+// Both throw saved_error: one sentence that says what to do.
+std::vector<saved_result> read_saved(const std::string& path);
+std::vector<saved_result> saved_in(const std::string& text, const std::string& path); // `path` is for that sentence
 
 } // namespace bench

@@ -1,0 +1,127 @@
+// What the benchmark believes: which samples other programs disturbed, and what the rest say.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "bench/disturbance.hpp"
+#include "bench/saved.hpp"
+
+using namespace bench;
+
+namespace {
+
+constexpr double us = 1e-6, ms = 1e-3;
+
+constexpr timing quiet(double wall) { return {wall, wall, 0}; }
+constexpr timing halved(double wall) { return {wall, wall / 2, 1}; } // another program had the core for half of the time
+
+std::vector<timing> times(int count, timing t) { return std::vector<timing>(static_cast<size_t>(count), t); }
+
+std::vector<timing> operator+(std::vector<timing> a, const std::vector<timing>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// Takes the given timings one after the other, and counts them.
+struct player {
+  std::vector<timing> of;
+  size_t taken = 0;
+  timing operator()() { return of[taken++]; }
+};
+
+std::string saved(const char* share, const char* end) {
+  return std::string(R"([{"work":"w","isa":"avx2","scratch":"best","digest":"1","share":)") + share + R"(,"share_quiet":)" + share + end +
+         "}]";
+}
+
+} // namespace
+
+TEST_CASE("bench: which samples are disturbed") {
+  struct {
+    timing t;
+    bool expected;
+    const char* why;
+  } const rows[] = {
+      {{150 * us, 150 * us, 0}, false, "nothing happened"},
+      {{150 * us, 151 * us, 0}, false, "the CPU clock is read outside the wall clock, so it may say more"},
+      {{150 * us, 148 * us, 0}, false, "an interrupt of 2 us is less than 2 %"},
+      {{150 * us, 140 * us, 0}, true, "10 us of 150 are more than 2 %"},
+      {{150 * us, 150 * us, 1}, true, "one switch leaves cold caches: much for a short sample"},
+      {{14 * ms, 13.99 * ms, 1}, false, "one switch of 10 us: little for a long sample"},
+      {{14 * ms, 14 * ms, 20}, true, "many switches: much for a long sample, too"},
+      {{4150 * us, 150 * us, 1}, true, "another program had a slice of 4 ms"},
+      {{482 * ms, 120 * ms, 30}, true, "three other programs on the same core"},
+      {{0, 0, 0}, false, "no time at all: the rival of a work that has none"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    CHECK(disturbed(row.t) == row.expected);
+  }
+}
+
+TEST_CASE("bench: a disturbed sample is taken again, a few times") {
+  struct {
+    std::vector<timing> timings;
+    size_t taken;
+    double wall;
+    const char* why;
+  } const rows[] = {
+      {{quiet(1 * ms), quiet(2 * ms)}, 1, 1 * ms, "the first is undisturbed"},
+      {{halved(4 * ms), quiet(2 * ms), quiet(1 * ms)}, 2, 2 * ms, "the first undisturbed one counts, not the fastest"},
+      {{halved(4 * ms), halved(3 * ms), halved(3 * ms), quiet(2 * ms)}, 4, 2 * ms, "the last try"},
+      {{halved(4 * ms), {3 * ms, 2 * ms, 1}, halved(5 * ms), halved(5 * ms), quiet(ms)}, 4, 3 * ms, "never: the one that lost least"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    player take{row.timings};
+    CHECK(undisturbed([&] { return take(); }).wall == row.wall);
+    CHECK(take.taken == row.taken);
+  }
+}
+
+TEST_CASE("bench: what samples say together") {
+  struct {
+    std::vector<timing> samples;
+    double median;
+    int counted;
+    bool marked;
+    const char* why;
+  } const rows[] = {
+      {times(31, quiet(1 * ms)), 1 * ms, 31, false, "an idle machine"},
+      {times(5, quiet(1 * ms)) + times(26, halved(8 * ms)), 1 * ms, 5, false,
+       "five undisturbed samples are enough, whatever the rest says"},
+      {times(4, quiet(1 * ms)) + times(27, halved(8 * ms)), 4 * ms, 31, true, "four are not: CPU time of all"},
+      {times(31, halved(8 * ms)), 4 * ms, 31, true, "a busy machine: CPU time of all"},
+      {times(2, quiet(1 * ms)), 1 * ms, 2, false, "--rounds 2 asks for no more"},
+      {times(1, quiet(1 * ms)) + times(1, halved(2 * ms)), 1 * ms, 2, true, "--rounds 2, of which one was disturbed"},
+      {{}, 0, 0, false, "a work that is judged by no such limit"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    const summary found = summarise(row.samples);
+    CHECK(found.median == doctest::Approx(row.median));
+    CHECK(found.samples == row.counted);
+    CHECK(found.disturbed == row.marked);
+  }
+}
+
+TEST_CASE("bench: saved results say whether they were disturbed") {
+  struct {
+    const char* end;
+    bool disturbed, watched;
+    const char* why;
+  } const rows[] = {
+      {R"(,"disturbed":true)", true, true, "marked"},
+      {R"(,"disturbed":false)", false, true, "measured"},
+      {"", false, false, "a file of an older fovea_bench"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    const std::vector<saved_result> found = saved_in(saved("0.5", row.end), "file");
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].disturbed == row.disturbed);
+    CHECK(found[0].watched == row.watched);
+  }
+  CHECK_THROWS_WITH_AS(saved_in(saved("0.5", R"(,"disturbed":7)"), "file"), "file: disturbed is \"7\", not true or false", saved_error);
+}
