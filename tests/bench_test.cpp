@@ -1,9 +1,11 @@
-// What the benchmark believes: which samples other programs disturbed, and what the rest say.
+// What the benchmark believes: which samples other programs disturbed, what the rest say, and what
+// fovea_compare makes of saved runs.
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
+#include "bench/compare/judge.hpp"
 #include "bench/disturbance.hpp"
 #include "bench/saved.hpp"
 
@@ -124,4 +126,28 @@ TEST_CASE("bench: saved results say whether they were disturbed") {
     CHECK(found[0].watched == row.watched);
   }
   CHECK_THROWS_WITH_AS(saved_in(saved("0.5", R"(,"disturbed":7)"), "file"), "file: disturbed is \"7\", not true or false", saved_error);
+}
+
+TEST_CASE("bench: fovea_compare leaves out disturbed pairs") {
+  const auto run = [](double share, bool disturbed) { return saved_result{"w", "avx2", "best", "1", share, share, disturbed, true}; };
+  struct {
+    int slow, disturbed_old, disturbed_new; // pairs: old 0.60 and new 0.40; the same with the one or the other disturbed
+    verdict expected;
+    const char* why;
+  } const rows[] = {
+      {3, 0, 0, verdict::slower, "three pairs that show it"},
+      {3, 1, 1, verdict::slower, "three are left"},
+      {2, 0, 1, verdict::unclear, "two are left: too few"},
+      {0, 3, 0, verdict::disturbed, "the old build was always disturbed"},
+      {0, 0, 3, verdict::disturbed, "the new build was always disturbed"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    runs all;
+    for (int i = 0; i < row.slow; ++i) add_pair(all, run(0.60, false), run(0.40, false));
+    for (int i = 0; i < row.disturbed_old; ++i) add_pair(all, run(0.15, true), run(0.40, false));
+    for (int i = 0; i < row.disturbed_new; ++i) add_pair(all, run(0.60, false), run(0.10, true));
+    CHECK(all.left_out == row.disturbed_old + row.disturbed_new);
+    CHECK(judge(all, 0.001).what == row.expected);
+  }
 }
