@@ -51,3 +51,30 @@ TEST_CASE("int8: a bias beyond 32 bits is limited") {
   a.bias.data = bias.data();
   check_bits(x, a, "a bias of every size");
 }
+
+// Sums of at least 2^29 still round to 1 when they are shifted by 30; beyond that nothing is left of them.
+TEST_CASE("int8: a reference that rises by any number of octaves rounds the sums before it") {
+  constexpr int32_t keys = 640, last = keys - 1;
+  fixed_problem x("values of 127, scores of 0");
+  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(1, keys).max_keys(keys).make(FOVEA_FIXED_F32);
+  const std::vector<int8_t> zeros(keys * 16, 0), greatest(keys * 16, 127);
+  a.q.data = a.k.data = zeros.data(), a.v.data = greatest.data();
+  std::vector<int32_t> bias(keys, 0);
+  a.bias = {bias.data(), 0, 0};
+  for (int32_t octaves : {1, 2, 14, 15, 16, 17, 28, 29, 30, 31, 32, 64}) {
+    bias[last] = octaves << 16;
+    check_bits(x, a, "octaves");
+  }
+}
+
+TEST_CASE("int8: zero stays zero under any float scale") {
+  fixed_problem x("values of zero");
+  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(2, 70).make(FOVEA_FIXED_F32);
+  const std::vector<int8_t> zeros(70 * 16, 0);
+  a.v.data = zeros.data();
+  for (uint32_t scale : {0x00800000u, 0x3f800000u, 0x7f7fffffu}) {
+    a.scale.f32_scale = scale;
+    check_bits(x, a, "a float scale");
+    for (unsigned char byte : x.out) CHECK(byte == 0);
+  }
+}

@@ -188,7 +188,7 @@ inline std::vector<unsigned char> output(const fovea_fixed_attention& a) {
   return all;
 }
 
-// softmax in double on the same integers, as real values: sum_j 2^t_j (v_j - zero) / sum_j 2^t_j, in units of v.
+// softmax in double on the same integers, as real values: sum_j 2^t_j (v_j - zero) / (sum_j 2^t_j + 2^sink), in units of v.
 inline std::vector<double> exact(const call& x, int32_t h, int32_t i) {
   std::vector<double> out(static_cast<size_t>(x.v_dim()), 0.0);
   const double sink = x.a.sinks ? x.a.sinks[h] / 65536.0 : -1e300;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 namespace {
@@ -132,4 +133,39 @@ TEST_CASE("the accurate softmax: within one step of 1/65536, and a mask that lea
   uint16_t p[3] = {7, 7, 7};
   CHECK(fovea_fixed_softmax_s8(x, none, 3, multiplier, shift, p) == FOVEA_OK);
   CHECK((p[0] | p[1] | p[2]) == 0);
+}
+
+TEST_CASE("integer softmax: the ends of a range are accepted, and what lies beside it is refused by name") {
+  const int8_t x8[2] = {1, 2};
+  const int16_t x16[2] = {1, 2};
+  struct call {
+    const char* why;
+    int32_t count, multiplier, shift, status;
+  };
+  const auto refused = [](int32_t reason, int32_t argument) { return reason | argument << 8; };
+  const call calls[] = {
+      {"no number", 0, 1, 1, FOVEA_OK},
+      {"the least scale", 2, 1, 31, FOVEA_OK},
+      {"the greatest scale", 2, INT32_MAX, 1, FOVEA_OK},
+      {"a negative count", -1, 1, 1, refused(FOVEA_SIZE, FOVEA_ARG_KEYS)},
+      {"too many numbers", 65537, 1, 1, refused(FOVEA_SIZE, FOVEA_ARG_KEYS)},
+      {"no multiplier", 2, 0, 1, refused(FOVEA_RANGE, FOVEA_ARG_SCALE)},
+      {"a negative multiplier", 2, -1, 1, refused(FOVEA_RANGE, FOVEA_ARG_SCALE)},
+      {"no shift", 2, 1, 0, refused(FOVEA_RANGE, FOVEA_ARG_SCALE)},
+      {"a negative shift", 2, 1, -1, refused(FOVEA_RANGE, FOVEA_ARG_SCALE)},
+      {"a shift of 32", 2, 1, 32, refused(FOVEA_RANGE, FOVEA_ARG_SCALE)},
+  };
+  for (const call& c : calls) {
+    INFO(std::string(c.why));
+    uint16_t out[2] = {7, 7};
+    CHECK(fovea_fixed_softmax_s8(x8, nullptr, c.count, c.multiplier, c.shift, out) == c.status);
+    CHECK((c.status == FOVEA_OK || (out[0] == 7 && out[1] == 7)));
+    CHECK(fovea_fixed_softmax_s16(x16, nullptr, c.count, c.multiplier, c.shift, out) == c.status);
+    CHECK((c.status == FOVEA_OK || (out[0] == 7 && out[1] == 7)));
+  }
+  uint16_t out[2] = {7, 7};
+  CHECK(fovea_fixed_softmax_s8(nullptr, nullptr, 2, 1, 1, out) == refused(FOVEA_NULL, FOVEA_ARG_Q));
+  CHECK(fovea_fixed_softmax_s8(x8, nullptr, 2, 1, 1, nullptr) == refused(FOVEA_NULL, FOVEA_ARG_OUT));
+  CHECK(fovea_fixed_softmax_s8(nullptr, nullptr, 0, 1, 1, nullptr) == FOVEA_OK);
+  CHECK((out[0] == 7 && out[1] == 7));
 }

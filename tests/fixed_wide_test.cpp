@@ -53,6 +53,8 @@ TEST_CASE("Q15 attention keeps its promise of quality") {
       {fixed_problem("peaky, 22 bits").heads(2, 1).dims(64).lengths(6, 512).steepness(peaky), 22, 110, 72},
       {fixed_problem("causal, odd dims").heads(2, 1).dims(33, 21).lengths(40, 100).causal(), 22, 110, 72},
       {fixed_problem("ALiBi, bias and a window").heads(2, 1).dims(32).lengths(9, 140).causal().alibi().biased().window(90, 0), 22, 100, 72},
+      {fixed_problem("sinks").heads(4, 2).dims(32).lengths(6, 140).causal().sinks(), 15, 75, 64},
+      {fixed_problem("sinks, 22 bits").heads(4, 2).dims(32).lengths(6, 140).causal().sinks(), 22, 110, 64},
       {fixed_problem("one key, extremes").heads(1).dims(64).lengths(2, 1).data(filling::extremes).steepness(0.01), 15, 100, 80},
       {fixed_problem("extremes, 22 bits").heads(1).dims(64).lengths(2, 130).data(filling::extremes).steepness(0.01), 22, 100, 75},
   };

@@ -177,3 +177,27 @@ TEST_CASE("told_weights_of_a_row_with_one_key_of_nan_or_infinity_are_nan_on_ever
           CHECK(numbers == 0);
         });
 }
+
+TEST_CASE("a_nan_that_one_row_sees_reaches_the_weights_of_that_row_alone") {
+  constexpr int32_t queries = 4, keys = 33;
+  const shape s = shape("a bias of NaN").dims(9).lengths(queries, keys).mask(mask_kind::bias).weights(0);
+  isas::for_each([&](int32_t isa) {
+    problem good(s);
+    for (size_t i = 0; i < good.modifiers.bias.size(); ++i) good.modifiers.bias[i] = 0;
+    solve(good, good.call(isa));
+    for (int32_t row = 0; row < queries; ++row)
+      for (int32_t key = 0; key < keys; ++key) { // in each lane of the sums
+        problem p(s);
+        for (size_t i = 0; i < p.modifiers.bias.size(); ++i) p.modifiers.bias[i] = 0;
+        put_bits(p.modifiers.bias[p.modifiers.place(0, row, key)], nan_patterns[0]);
+        solve(p, p.call(isa));
+        int wrong = 0;
+        for (int32_t n = 0; n < queries * keys; ++n) {
+          const float weight = p.modifiers.weights[static_cast<size_t>(n)], clean = good.modifiers.weights[static_cast<size_t>(n)];
+          wrong += n / keys == row ? !std::isnan(weight) : std::memcmp(&weight, &clean, sizeof weight) != 0;
+        }
+        INFO("row ", row, ", key ", key);
+        CHECK(wrong == 0);
+      }
+  });
+}

@@ -1,0 +1,85 @@
+// Which kernels a machine may run: the best one is found, each one that the core lacks is refused. The core is asked anew, by cpuid.
+#include <doctest/doctest.h>
+
+#include <initializer_list>
+
+#include "fovea/fixed.h"
+#include "fovea/fovea.h"
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr int32_t best_first[] = {FOVEA_AVX512, FOVEA_AVX2, FOVEA_SSE41, FOVEA_SCALAR};
+constexpr int32_t fixed_best_first[] = {FOVEA_FIXED_AVX512VNNI, FOVEA_FIXED_AVXVNNI, FOVEA_FIXED_AVX2, FOVEA_FIXED_SCALAR};
+#else
+constexpr int32_t best_first[] = {FOVEA_NEON64, FOVEA_NEON, FOVEA_SCALAR};
+constexpr int32_t fixed_best_first[] = {FOVEA_FIXED_I8MM, FOVEA_FIXED_DOTPROD, FOVEA_FIXED_NEON,  FOVEA_FIXED_HELIUM,
+                                        FOVEA_FIXED_DSP,  FOVEA_FIXED_THUMB,   FOVEA_FIXED_SCALAR};
+#endif
+
+template <size_t Count>
+int32_t first_of(const int32_t (&isas)[Count], int32_t (*has)(int32_t)) {
+  for (int32_t isa : isas)
+    if (has(isa) == 1) return isa;
+  return 0;
+}
+
+#if defined(__x86_64__)
+// Bit `bit` of register 0 = eax, 1 = ebx, 2 = ecx, 3 = edx of a leaf; every core that runs these tests has an operating system that
+// saves its registers.
+bool cpuid_bit(unsigned leaf, unsigned part, int which, int bit) {
+  unsigned r[4] = {};
+  return __get_cpuid_count(leaf, part, &r[0], &r[1], &r[2], &r[3]) != 0 && (r[which] >> bit & 1) != 0;
+}
+#endif
+
+} // namespace
+
+TEST_CASE("the_best_isa_that_the_machine_has_is_found") {
+  CHECK(fovea_isa() == first_of(best_first, fovea_has_isa));
+  CHECK(fovea_fixed_isa() == first_of(fixed_best_first, fovea_fixed_has_isa));
+  CHECK((fovea_isa() != 0 && fovea_fixed_isa() != 0));
+  CHECK((fovea_has_isa(FOVEA_ISA_BEST) == 1 && fovea_fixed_has_isa(FOVEA_FIXED_BEST) == 1));
+  for (int32_t isa : {-1, INT32_MIN, INT32_MAX, int32_t{FOVEA_ISA_END}}) CHECK(fovea_has_isa(isa) == 0);
+  for (int32_t isa : {-1, INT32_MIN, INT32_MAX, int32_t{FOVEA_FIXED_ISA_END}}) CHECK(fovea_fixed_has_isa(isa) == 0);
+}
+
+TEST_CASE("an_isa_that_the_core_lacks_is_refused") {
+#if defined(__x86_64__)
+  const bool fma = cpuid_bit(1, 0, 2, 12), sse41 = cpuid_bit(1, 0, 2, 19), avx2 = cpuid_bit(7, 0, 1, 5);
+  const bool avx512 = cpuid_bit(7, 0, 1, 16) && cpuid_bit(7, 0, 1, 17) && cpuid_bit(7, 0, 1, 28) && cpuid_bit(7, 0, 1, 31);
+  const bool avx512vnni = avx512 && cpuid_bit(7, 0, 1, 30) && cpuid_bit(7, 0, 2, 11), avxvnni = cpuid_bit(7, 1, 0, 4);
+  CHECK((fma || fovea_isa() == FOVEA_SSE41 || fovea_isa() == FOVEA_SCALAR));
+  CHECK(fovea_has_isa(FOVEA_SSE41) <= (sse41 ? 1 : 0)); // or less: a build may leave it out
+  CHECK(fovea_has_isa(FOVEA_AVX2) <= (avx2 ? 1 : 0));
+  CHECK(fovea_has_isa(FOVEA_AVX512) <= (avx512 ? 1 : 0));
+  CHECK(fovea_fixed_has_isa(FOVEA_FIXED_AVX2) <= (avx2 ? 1 : 0));
+  CHECK(fovea_fixed_has_isa(FOVEA_FIXED_AVXVNNI) <= (avxvnni ? 1 : 0));
+  CHECK(fovea_fixed_has_isa(FOVEA_FIXED_AVX512VNNI) <= (avx512vnni ? 1 : 0));
+  CHECK((!fma || fovea_has_isa(FOVEA_SCALAR) == 1));
+  CHECK(fovea_fixed_has_isa(FOVEA_FIXED_SCALAR) == 1);
+  const int32_t foreign = FOVEA_NEON64, fixed_foreign = FOVEA_FIXED_NEON;
+#else
+  const int32_t foreign = FOVEA_AVX2, fixed_foreign = FOVEA_FIXED_AVX2;
+#endif
+  CHECK((fovea_has_isa(foreign) == 0 && fovea_fixed_has_isa(fixed_foreign) == 0));
+  float numbers[2] = {}, out = 7;
+  fovea_attention a = {};
+  a.q.data = a.k.data = a.v.data = numbers, a.out.data = &out;
+  a.q_heads = a.dim = a.queries = a.keys = 1, a.isa = foreign;
+  unsigned char scratch[FOVEA_SCRATCH(1, 1)];
+  CHECK(fovea_attend(&a, scratch, sizeof scratch) == (FOVEA_UNSUPPORTED | FOVEA_ARG_ISA << 8));
+  CHECK(out == 7);
+  signed char bytes[16] = {}, result = 7;
+  fovea_fixed_attention b = {};
+  b.q.data = b.k.data = b.v.data = bytes, b.out.data = &result;
+  b.q_heads = b.dim = b.queries = b.keys = 1, b.isa = fixed_foreign;
+  b.scale = {1, 31, 0, 1, 0, 0};
+  CHECK(fovea_fixed_check(&b) == (FOVEA_UNSUPPORTED | FOVEA_ARG_ISA << 8));
+  b.isa = FOVEA_FIXED_BEST;
+  CHECK(fovea_fixed_check(&b) == FOVEA_OK);
+  CHECK(result == 7);
+}

@@ -1,0 +1,133 @@
+// The ranges of integer calls: their ends are accepted, one step further is refused by name.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "fixed_problem.hpp"
+
+namespace {
+
+constexpr int32_t any = INT32_MIN; // an end that a number of 32 bits cannot pass
+
+// A call of one query whose score multiplier is 1, so that no scale is too steep.
+struct small_call {
+  std::vector<int16_t> tensor = std::vector<int16_t>(1024), out = std::vector<int16_t>(1024);
+  std::vector<int32_t> sums = std::vector<int32_t>(2);
+  fovea_fixed_attention a{};
+
+  small_call(int32_t type, int32_t out_type) {
+    a.q.data = a.k.data = a.v.data = tensor.data(), a.out.data = out.data();
+    a.q.dtype = a.k.dtype = a.v.dtype = type, a.out.dtype = out_type;
+    a.q_heads = 1, a.dim = 16, a.queries = 1, a.keys = 2;
+    a.key_sums.data = sums.data();
+    a.scale = {1, 31, type == FOVEA_FIXED_S16 ? 20 : 0, 1, 0, 0x3f800000u};
+  }
+};
+
+struct range {
+  const char* why;
+  int32_t type, out_type, argument, least, most;
+  void (*set)(fovea_fixed_attention& a, int32_t x);
+};
+
+int32_t refused(int32_t argument) { return FOVEA_RANGE | argument << 8; }
+
+} // namespace
+
+TEST_CASE("integers: the ends of a range are accepted, and what lies beside it is refused by name") {
+  constexpr int32_t s8 = FOVEA_FIXED_S8, s16 = FOVEA_FIXED_S16, f32 = FOVEA_FIXED_F32;
+  const auto set_q = [](fovea_fixed_attention& a, int32_t x) { a.q.zero_point = x; };
+  const auto set_k = [](fovea_fixed_attention& a, int32_t x) { a.k.zero_point = x; };
+  const auto set_v = [](fovea_fixed_attention& a, int32_t x) { a.v.zero_point = x; };
+  const auto set_out = [](fovea_fixed_attention& a, int32_t x) { a.out.zero_point = x; };
+  const auto set_pre_shift = [](fovea_fixed_attention& a, int32_t x) { a.scale.score_pre_shift = x; };
+  const range ranges[] = {
+      {"zero point of q", s8, s8, FOVEA_ARG_Q, -128, 127, set_q},
+      {"zero point of k", s8, s8, FOVEA_ARG_K, -128, 127, set_k},
+      {"zero point of v", s8, s8, FOVEA_ARG_V, -128, 127, set_v},
+      {"zero point of an output of 8 bits", s8, s8, FOVEA_ARG_OUT, -128, 127, set_out},
+      {"zero point of an output of 16 bits", s8, s16, FOVEA_ARG_OUT, -32768, 32767, set_out},
+      {"floats have no zero point", s8, f32, FOVEA_ARG_OUT, 0, 0, set_out},
+      {"16 bits: q has no zero point", s16, s16, FOVEA_ARG_Q, 0, 0, set_q},
+      {"16 bits: k has no zero point", s16, s16, FOVEA_ARG_K, 0, 0, set_k},
+      {"16 bits: v has no zero point", s16, s16, FOVEA_ARG_V, 0, 0, set_v},
+      {"16 bits: zero point of the output", s16, s16, FOVEA_ARG_OUT, -32768, 32767, set_out},
+      {"score multiplier", s8, s8, FOVEA_ARG_SCALE, 1, any, [](fovea_fixed_attention& a, int32_t x) { a.scale.score_multiplier = x; }},
+      {"score shift", s8, s8, FOVEA_ARG_SCALE, 1, 31, [](fovea_fixed_attention& a, int32_t x) { a.scale.score_shift = x; }},
+      {"8 bits need no shift of scores before", s8, s8, FOVEA_ARG_SCALE, 0, 0, set_pre_shift},
+      {"16 bits: a shift of scores before", s16, s16, FOVEA_ARG_SCALE, 4, 24, set_pre_shift}, // less leaves 2^31 and more
+      {"output multiplier", s8, s8, FOVEA_ARG_SCALE, 1, any, [](fovea_fixed_attention& a, int32_t x) { a.scale.out_multiplier = x; }},
+      {"output shift", s8, s8, FOVEA_ARG_SCALE, -30, 20, [](fovea_fixed_attention& a, int32_t x) { a.scale.out_shift = x; }},
+      {"float scale: normal numbers", s8, f32, FOVEA_ARG_SCALE, 0x00800000, 0x7f7fffff,
+       [](fovea_fixed_attention& a, int32_t x) { a.scale.f32_scale = static_cast<uint32_t>(x); }},
+      {"max_keys", s8, s8, FOVEA_ARG_KEYS, 0, 131072, [](fovea_fixed_attention& a, int32_t x) { a.max_keys = x; }},
+      {"prefix", s8, s8, FOVEA_ARG_PREFIX, 0, any, [](fovea_fixed_attention& a, int32_t x) { a.prefix = x; }},
+      {"kept keys", s8, s8, FOVEA_ARG_KEEP_FIRST, 0, any, [](fovea_fixed_attention& a, int32_t x) { a.keep_first = x; }},
+  };
+  for (const range& r : ranges) {
+    INFO(std::string(r.why));
+    small_call call(r.type, r.out_type);
+    fovea_fixed_attention& a = call.a;
+    const auto status_of = [&](int32_t x) {
+      CAPTURE(x);
+      return r.set(a, x), fovea_fixed_check(&a);
+    };
+    CHECK(status_of(r.least) == FOVEA_OK);
+    CHECK(status_of(r.least - 1) == refused(r.argument));
+    CHECK(status_of(INT32_MIN) == refused(r.argument));
+    if (r.most == any) continue;
+    CHECK(status_of(r.most) == FOVEA_OK);
+    CHECK(status_of(r.most + 1) == refused(r.argument));
+    CHECK(status_of(INT32_MAX) == refused(r.argument));
+  }
+}
+
+TEST_CASE("integers: a scale is refused from 4,096 octaves on") {
+  struct steep {
+    const char* why;
+    int32_t type, dim, zero_k;
+    fovea_fixed_scale good; // the steepest; with the next multiplier it is refused
+  };
+  // The greatest score + 1, times the multiplier, stays below 2^(28 + shift): its quotient by 2^28 is cut off.
+  const steep all[] = {
+      {"dim 1", FOVEA_FIXED_S8, 1, 0, {32766, 1, 0, 1, 0, 0}},
+      {"dim 16", FOVEA_FIXED_S8, 16, 0, {16383, 4, 0, 1, 0, 0}},
+      {"a zero point of k", FOVEA_FIXED_S8, 16, 1, {4128, 4, 0, 1, 0, 0}},
+      {"dim 1024", FOVEA_FIXED_S8, 1024, 0, {255, 4, 0, 1, 0, 0}},
+      {"16 bits, dim 16, shifted by 4", FOVEA_FIXED_S16, 16, 0, {7, 5, 4, 1, 0, 0}},
+      {"16 bits, dim 1024, shifted by 10", FOVEA_FIXED_S16, 1024, 0, {7, 5, 10, 1, 0, 0}},
+      {"16 bits, dim 1, not shifted", FOVEA_FIXED_S16, 1, 0, {7, 5, 0, 1, 0, 0}},
+  };
+  for (const steep& s : all) {
+    INFO(std::string(s.why));
+    small_call call(s.type, FOVEA_FIXED_S16);
+    fovea_fixed_attention& a = call.a;
+    a.dim = s.dim, a.k.zero_point = s.zero_k;
+    a.queries = a.keys = 0; // scales are looked at all the same
+    a.scale = s.good;
+    CHECK(fovea_fixed_check(&a) == FOVEA_OK);
+    ++a.scale.score_multiplier;
+    CHECK(fovea_fixed_check(&a) == refused(FOVEA_ARG_SCALE));
+    a.scale = s.good, --a.scale.score_shift;
+    CHECK(fovea_fixed_check(&a) == refused(FOVEA_ARG_SCALE));
+    if (s.type == FOVEA_FIXED_S8) continue;
+    a.scale = {1, 31, s.good.score_pre_shift - 1, 1, 0, 0};
+    CHECK(fovea_fixed_check(&a) == refused(FOVEA_ARG_SCALE));
+  }
+}
+
+TEST_CASE("integers: a scale of one head is held to the same ranges") {
+  small_call call(FOVEA_FIXED_S8, FOVEA_FIXED_S8);
+  fovea_fixed_attention& a = call.a;
+  a.q_heads = 3, a.kv_heads = 1;
+  const fovea_fixed_scale good = a.scale;
+  for (int bad : {0, 1, 2}) {
+    CAPTURE(bad);
+    fovea_fixed_scale scales[3] = {good, good, good};
+    a.head_scales = scales;
+    a.scale = {}; // not read
+    CHECK(fovea_fixed_check(&a) == FOVEA_OK);
+    scales[bad].out_shift = 21;
+    CHECK(fovea_fixed_check(&a) == refused(FOVEA_ARG_SCALE));
+  }
+}
