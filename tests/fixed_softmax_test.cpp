@@ -51,6 +51,32 @@ std::vector<int32_t> tflite(const std::vector<int8_t>& x, const fovea_tflite_sof
   return out;
 }
 
+// A table of 513 numbers over 16 bits, straight lines in between.
+int64_t look_up(int64_t x, const int16_t* table) {
+  const int64_t from = x + 32768, at = from / 128, offset = from % 128;
+  return table[at] + (((table[at + 1] - table[at]) * offset + 64) >> 7);
+}
+
+std::vector<int32_t> tflite_by_tables(const std::vector<int16_t>& x, const fovea_tflite_softmax_tables& t) {
+  const int64_t top = *std::max_element(x.begin(), x.end());
+  const auto to_16_bits = [](int64_t v) { return std::clamp<int64_t>(v, -32768, 32767); };
+  const auto e = [&](int64_t v) {
+    const int64_t scaled = high_mul((v - top) * (int64_t{1} << std::max(t.shift, 0)), t.multiplier);
+    return look_up(to_16_bits(divide(scaled, std::max(-t.shift, 0)) + 32767), t.exp);
+  };
+  int64_t sum = 0;
+  for (int16_t v : x) sum += e(v);
+  int headroom = 0;
+  while (!((sum << headroom) >> 31)) ++headroom;
+  const int64_t scaled = ((sum << (headroom - 1)) + (1 << 13)) >> 14;
+  const int64_t inverse = look_up(to_16_bits(scaled - 98304), t.one_over_one_plus);
+  std::vector<int32_t> out;
+  for (int16_t v : x)
+    out.push_back(
+        static_cast<int32_t>(std::clamp<int64_t>((e(v) * inverse + (int64_t{1} << (30 - headroom))) >> (31 - headroom), 0, 32767)));
+  return out;
+}
+
 std::vector<int8_t> row(size_t count, int kind) {
   std::vector<int8_t> x(count);
   for (size_t i = 0; i < count; ++i)
@@ -107,6 +133,135 @@ TEST_CASE("TFLite's int16 softmax: one element, sums near 2^31, and close to the
       for (size_t i = 0; i < count; ++i) CHECK(std::fabs(y[i] - 32768 * std::exp((x[i] - top) / 4096) / sum) < 6); // its tables' error
     }
   }
+}
+
+TEST_CASE("TFLite's int16 softmax, bit for bit") {
+  for (double scale : {1.0 / 65536, 1.0 / 4096, 1.0 / 300, 0.02, 1.0}) {
+    fovea::tflite_tables t;
+    fovea::make_tflite_tables(scale, 1, t);
+    CAPTURE(t.scale.shift);
+    for (size_t count : {1, 2, 3, 17, 64, 1000, 8191})
+      for (int32_t spread : {1, 100, 3000, 65536}) {
+        CAPTURE(count);
+        CAPTURE(spread);
+        std::vector<int16_t> x(count), y(count);
+        for (int16_t& v : x) v = static_cast<int16_t>(static_cast<int32_t>(noise() % static_cast<uint32_t>(spread)) - spread / 2);
+        REQUIRE(fovea_tflite_softmax_s16(x.data(), static_cast<int32_t>(count), &t.scale, y.data()) == FOVEA_OK);
+        const std::vector<int32_t> right = tflite_by_tables(x, t.scale);
+        CHECK(std::equal(y.begin(), y.end(), right.begin(), right.end()));
+      }
+  }
+}
+
+TEST_CASE("TFLite's softmax: the ends of a range are accepted, and what lies beside it is refused by name") {
+  const auto refused = [](int32_t reason, int32_t argument) { return reason | argument << 8; };
+  const int32_t no_count = refused(FOVEA_SIZE, FOVEA_ARG_KEYS), no_scale = refused(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  const int8_t x8[2] = {1, 2};
+  const int16_t x16[2] = {1, 2};
+  struct call {
+    const char* why;
+    int32_t count;
+    fovea_tflite_softmax scale;
+    int32_t status;
+  };
+  const call calls[] = {
+      {"no number", 0, {1, 0, 0}, FOVEA_OK},
+      {"the least scale", 2, {0, 0, 0}, FOVEA_OK},
+      {"the greatest scale", 2, {INT32_MAX, 31, INT32_MIN}, FOVEA_OK},
+      {"a negative count", -1, {1, 0, 0}, no_count},
+      {"too many numbers", 8192, {1, 0, 0}, no_count},
+      {"a negative multiplier", 2, {-1, 0, 0}, no_scale},
+      {"a negative shift", 2, {1, -1, 0}, no_scale},
+      {"a shift of 32", 2, {1, 32, 0}, no_scale},
+      {"a distance above the top", 2, {1, 0, 1}, no_scale},
+  };
+  for (const call& c : calls) {
+    INFO(std::string(c.why));
+    int8_t out8[2] = {7, 7};
+    int16_t out16[2] = {7, 7};
+    CHECK(fovea_tflite_softmax_s8(x8, c.count, &c.scale, out8) == c.status);
+    CHECK(fovea_tflite_softmax_s8_s16(x8, c.count, &c.scale, out16) == c.status);
+    if (c.status != FOVEA_OK) CHECK((out8[0] == 7 && out8[1] == 7 && out16[0] == 7 && out16[1] == 7));
+  }
+  fovea::tflite_tables good;
+  fovea::make_tflite_tables(1.0 / 4096, 1, good);
+  struct table_call {
+    const char* why;
+    int32_t count, multiplier, shift, status;
+  };
+  const table_call table_calls[] = {
+      {"no number", 0, 1, 0, FOVEA_OK},
+      {"the least scale", 2, 0, -31, FOVEA_OK},
+      {"the greatest shift", 2, 1 << 30, 14, FOVEA_OK},
+      {"a negative count", -1, 1, 0, no_count},
+      {"too many numbers", 8192, 1, 0, no_count},
+      {"a negative multiplier", 2, -1, 0, no_scale},
+      {"a shift of -32", 2, 1, -32, no_scale},
+      {"a shift of 15", 2, 1, 15, no_scale},
+  };
+  int16_t out[2] = {7, 7};
+  for (const table_call& c : table_calls) {
+    INFO(std::string(c.why));
+    out[0] = out[1] = 7;
+    const fovea_tflite_softmax_tables t = {good.exp, good.one_over_one_plus, c.multiplier, c.shift};
+    CHECK(fovea_tflite_softmax_s16(x16, c.count, &t, out) == c.status);
+    if (c.status != FOVEA_OK || c.count == 0) CHECK((out[0] == 7 && out[1] == 7));
+  }
+  const fovea_tflite_softmax s = {1, 0, 0};
+  const fovea_tflite_softmax_tables no_exp = {nullptr, good.one_over_one_plus, 1, 0}, no_inverse = {good.exp, nullptr, 1, 0};
+  int8_t out8[2] = {7, 7};
+  out[0] = out[1] = 7;
+  CHECK(fovea_tflite_softmax_s16(x16, 2, &no_exp, out) == refused(FOVEA_NULL, FOVEA_ARG_SCALE));
+  CHECK(fovea_tflite_softmax_s16(x16, 2, &no_inverse, out) == refused(FOVEA_NULL, FOVEA_ARG_SCALE));
+  CHECK(fovea_tflite_softmax_s16(x16, 2, nullptr, out) == refused(FOVEA_NULL, FOVEA_ARG_SCALE));
+  CHECK(fovea_tflite_softmax_s8(x8, 2, nullptr, out8) == refused(FOVEA_NULL, FOVEA_ARG_SCALE));
+  CHECK(fovea_tflite_softmax_s8(nullptr, 2, &s, out8) == refused(FOVEA_NULL, FOVEA_ARG_Q));
+  CHECK(fovea_tflite_softmax_s8(x8, 2, &s, nullptr) == refused(FOVEA_NULL, FOVEA_ARG_OUT));
+  CHECK(fovea_tflite_softmax_s8(nullptr, 0, &s, nullptr) == FOVEA_OK);
+  CHECK((out[0] == 7 && out8[0] == 7));
+}
+
+// The formula in 64 bits: weights of 22 bits, one division of 32 bits and one step of Newton's.
+TEST_CASE("the accurate softmax, bit for bit") {
+  const int64_t factors[] = {-1369601, 10286296, -59582935, 257938912, -744260973, 1 << 30};
+  const auto weight = [&](int64_t u) {
+    const int64_t whole = u >> 22, f = (u & ((1 << 22) - 1)) << 9;
+    int64_t y = 117391;
+    for (int64_t factor : factors) y = ((y * f) >> 31) + factor;
+    return whole >= 23 ? int64_t{0} : (y + (int64_t{1} << (7 + whole))) >> (8 + whole);
+  };
+  for (int32_t shift : {1, 3, 5, 6, 7, 12, 20, 31})
+    for (int32_t multiplier : {1, 77777, 1549082005, INT32_MAX})
+      for (size_t count : {1, 2, 5, 100, 3000, 65536}) {
+        if (count > 3000 && shift != 20) continue;
+        CAPTURE(shift);
+        CAPTURE(multiplier);
+        CAPTURE(count);
+        std::vector<int16_t> x(count);
+        std::vector<uint8_t> mask(count);
+        std::vector<uint16_t> p(count);
+        for (size_t i = 0; i < count; ++i) x[i] = static_cast<int16_t>(noise() >> (shift > 12 ? 0 : 4)), mask[i] = noise() % 4 != 0;
+        REQUIRE(fovea_fixed_softmax_s16(x.data(), mask.data(), static_cast<int32_t>(count), multiplier, shift, p.data()) == FOVEA_OK);
+        int64_t top = -32768, sum = 0;
+        for (size_t i = 0; i < count; ++i) top = mask[i] ? std::max<int64_t>(top, x[i]) : top;
+        const auto octaves = [&](int64_t v) {
+          const int64_t product = v * multiplier;
+          return shift >= 6 ? product >> (shift - 6) : product * (1 << (6 - shift));
+        };
+        const auto weight_at = [&](size_t i) { return mask[i] ? weight(octaves(top) - octaves(x[i])) : 0; };
+        for (size_t i = 0; i < count; ++i) sum += weight_at(i);
+        int length = 1;
+        while (sum >> length) ++length;
+        const int64_t leading = length > 32 ? sum >> (length - 32) : sum << (32 - length);
+        const int64_t r = sum ? (4294967295 / (leading >> 15)) << 15 : 0;
+        const int64_t inverse = std::min<int64_t>(r + ((r * (((int64_t{1} << 62) - r * leading) >> 31)) >> 31), 2147483647);
+        int wrong = 0;
+        for (size_t i = 0; i < count; ++i) {
+          const int64_t y = sum ? (weight_at(i) * inverse + (int64_t{1} << (13 + length))) >> (14 + length) : 0;
+          wrong += p[i] != std::min<int64_t>(y, 65535);
+        }
+        CHECK(wrong == 0);
+      }
 }
 
 TEST_CASE("the accurate softmax: within one step of 1/65536, and a mask that leaves nothing") {

@@ -101,11 +101,11 @@ TEST_CASE("Q15: scores of every shift, octaves and sinks at their limits, output
       REQUIRE(fovea_fixed_check(&b) == (shift < 3 ? FOVEA_RANGE | FOVEA_ARG_SCALE << 8 : int32_t{FOVEA_OK}));
       if (shift >= 3) check_bits(x, b);
     }
-    for (int32_t shift : {-30, -17, -16, -10, 0, 5, 13, 14, 15, 20}) {
+    for (int32_t shift : {-30, -17, -16, -10, 0, 5, 13, 14}) {
       fovea_fixed_attention b = a;
       b.scale.out_shift = shift;
       CAPTURE(shift);
-      if (shift <= 14) check_bits(x, b);
+      check_bits(x, b);
     }
     for (int32_t sink : limits) {
       const int32_t both[] = {sink, -(sink / 2)};
@@ -117,6 +117,24 @@ TEST_CASE("Q15: scores of every shift, octaves and sinks at their limits, output
       b.bias.data = bias.data();
       check_bits(x, b);
     }
+  }
+}
+
+// Skipped: the library shifts by 14 - out_shift, which is negative here, and gives 0.
+TEST_CASE("Q15: an output whose shift is 15 to 20 is that of 14, doubled each time" * doctest::skip()) {
+  fixed_problem x("values of 3");
+  fovea_fixed_attention a = x.heads(1).dims(16).lengths(1, 2).wide().make(FOVEA_FIXED_S16);
+  const std::vector<int16_t> zeros(32, 0), values(32, 3);
+  a.q.data = a.k.data = zeros.data(), a.v.data = values.data();
+  a.scale.out_multiplier = 1 << 20;
+  std::vector<unsigned char> scratch(fovea_fixed_scratch(&a));
+  for (int32_t shift = 14; shift <= 20; ++shift) {
+    CAPTURE(shift);
+    a.scale.out_shift = shift;
+    REQUIRE(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+    int16_t y = 0;
+    std::memcpy(&y, x.out.data(), sizeof y);
+    CHECK(std::abs(y - (24 << (shift - 14))) <= 1 << (shift - 14)); // 3 * 2^20 * 2^(shift - 31)
   }
 }
 #endif
