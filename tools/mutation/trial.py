@@ -1,0 +1,275 @@
+"""Builds the library with one mutant and runs the tests on it.
+
+The test programs are compiled once. A mutant costs those objects of the library that include its file, at -O1, a link and the tests,
+the quick ones first. Kernels go in stages: a library that holds only the plain ISA, then AVX2 beside it, then all, so that most mutants
+are killed before the slow files are compiled. Each stage has a table of kernels of its own: no two objects disagree on what a header says."""
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+KILLED, SURVIVED, SAME, BROKEN = "killed", "survived", "same object code", "does not compile"
+LOOP = "ran too long"
+QUICK, SLOW = 0.6, 2.5  # seconds of tests in the first runs; the rest runs last
+CPU_SECONDS = 20  # of one run of tests: more is an endless loop
+STAGES = (("scalar",), ("scalar", "avx2"), None)  # None: all
+OTHER_VENDOR = ("-DFOVEA_OTHER_VENDOR=0", "-DFOVEA_OTHER_VENDOR=1")
+
+ASK_ISAS = """#include "fovea/fixed.h"
+#include <stdio.h>
+int main(void) {
+  for (int i = 1; i < FOVEA_ISA_END; ++i) if (fovea_has_isa(i)) puts(fovea_isa_name(i));
+  for (int i = 1; i < FOVEA_FIXED_ISA_END; ++i) if (fovea_fixed_has_isa(i)) printf("fixed_%s\\n", fovea_fixed_isa_name(i));
+  return 0;
+}
+"""
+
+
+def run(command, **more):
+    return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+
+
+def quick_compiler():
+    """clang, where there is one: it needs half the time of gcc."""
+    return next((name for v in range(25, 13, -1) if (name := shutil.which(f"clang++-{v}"))), shutil.which("clang++"))
+
+
+def must(command, **more):
+    done = run(command, **more)
+    if done.returncode:
+        raise SystemExit(f"mutate: {shlex.join(map(str, command))[:200]} failed:\n{done.stdout[-2000:]}")
+    return done.stdout
+
+
+def limited(seconds):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    return limit
+
+
+class Source:
+    """A source of the library: how it is compiled, and which ISA it is, if it is a kernel."""
+
+    def __init__(self, entry, lib):
+        self.folder, self.path = entry["directory"], Path(entry["file"])
+        self.name = str(self.path.relative_to(lib))
+        self.isa = self.path.stem if self.path.parent.name == "isa" else None
+        words = shlex.split(entry["command"])
+        out = words.index("-o")
+        del words[out : out + 2]
+        if "ccache" in words[0]:  # each mutant is compiled once
+            del words[0]
+        words[0] = quick_compiler() or words[0]
+        self.words = [w for w in words if not w.startswith("-W")] + ["-O1", "-w"]
+        self.chooses = any(w.startswith("-DFOVEA_WITH_") for w in words) and self.path.name == "dispatch.cpp"
+
+    def command(self, lib, tree_lib, to, isas=None, vendor=False):
+        def kept(word):
+            built = re.fullmatch(r"-DFOVEA_WITH_(?:FIXED_)?(.*)=1", word)
+            return isas is None or not self.chooses or not built or built[1].lower() in isas or built[1] == "S16"
+
+        words = [w.replace(str(lib), str(tree_lib)) for w in self.words if kept(w)]
+        if vendor and self.chooses:
+            words = [w.replace(*OTHER_VENDOR) for w in words]
+        return [*words, "-o", str(to)]
+
+
+class Base:
+    """What all trials share: compiled tests, the unchanged library in each stage, and how long each test takes."""
+
+    def __init__(self, root, folder, environment):
+        self.root, self.lib, self.folder, self.environment = root, root / "lib", folder, environment
+        build = folder / "base"
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        off = [f"-DFOVEA_BUILD_{part}=OFF" for part in ("BENCH", "TOOLS", "EXAMPLES")]
+        made = (build / "CMakeCache.txt").exists()
+        must(["cmake", "--preset", "host", "-B", build, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *off, *([] if made else generator)], cwd=root)
+        must(["cmake", "--build", build, "--target", "test_programs", "-j", str(os.cpu_count())])
+        entries = json.loads((build / "compile_commands.json").read_text())
+        self.sources = [Source(e, self.lib) for e in entries if Path(e["file"]).is_relative_to(self.lib)]
+        self.compiler = self.sources[0].words[0]
+        self.tests = {name: self.join_tests(build, name) for name in ("fovea_tests", "fovea_integer_tests")}
+        self.objects, self.depends = {}, {}
+        self.compile_library()
+        self.leave_out_what_cannot_run()
+        self.stages = [s for s in STAGES if self.sources_of(s) != self.sources_of(None)] + [None]
+        self.durations = {}
+        for stage in self.stages:
+            self.time_tests(stage)
+
+    def join_tests(self, build, name):
+        objects = sorted((build / "tests/CMakeFiles").glob(f"{name}.dir/**/*.o")) + [
+            build / "tests/CMakeFiles/fovea_test_main.dir/main.cpp.o"]
+        joined = self.folder / f"{name}.o"
+        must(["ld", "-r", "-o", joined, *objects])
+        return joined
+
+    def compile_library(self):
+        objects = self.folder / f"objects-{Path(self.compiler).name}"
+        objects.mkdir(exist_ok=True)
+        for stage in STAGES:
+            for source in self.sources:
+                key = self.key(source, stage)
+                if key in self.objects:
+                    continue
+                to = objects / (re.sub(r"\W+", "-", "-".join(map(str, key))) + ".o")
+                rule = to.with_suffix(".d")
+                if not self.is_newest(to, rule):
+                    must([*source.command(self.lib, self.lib, to, stage), "-MMD", "-MF", rule], cwd=source.folder)
+                self.objects[key] = to
+                self.depends[key] = set(rule.read_text().replace("\\\n", " ").split()[1:])
+
+    def is_newest(self, to, rule):
+        if not (to.exists() and rule.exists()):
+            return False
+        inputs = rule.read_text().replace("\\\n", " ").split()[1:]
+        return all(os.path.exists(i) and os.path.getmtime(i) < to.stat().st_mtime for i in inputs)
+
+    def key(self, source, stage, vendor=False):
+        return (source.name, *(stage or ["all"]), *(["other"] if vendor else [])) if source.chooses else (source.name,)
+
+    def sources_of(self, stage):
+        def held(isa):
+            return isa is None or stage is None or isa.removeprefix("fixed_") in stage
+
+        return [s for s in self.sources if held(s.isa)]
+
+    def files(self):
+        """The files that this machine executes."""
+        used = set().union(*(self.depends[self.key(s, None)] for s in self.sources if s.name not in self.idle))
+        return sorted(str(Path(f).relative_to(self.root)) for f in used if Path(f).is_relative_to(self.lib))
+
+    def leave_out_what_cannot_run(self):
+        ask, program = self.folder / "isas.c", self.folder / "isas"
+        ask.write_text(ASK_ISAS)
+        must([self.compiler, "-I", self.root / "include", "-x", "c++", ask, "-x", "none", *self.library({}, None), "-o", program])
+        runs = set(must([program]).split())
+        self.idle = {s.name for s in self.sources if s.isa and s.isa not in runs}
+
+    def library(self, changed, stage):
+        return [changed.get(self.key(s, stage), self.objects[self.key(s, stage)]) for s in self.sources_of(stage)]
+
+    def link(self, tests, library, to):
+        gold = ["-fuse-ld=gold"] if shutil.which("ld.gold") else []
+        return run([self.compiler, *gold, self.tests[tests], *library, "-lpthread", "-o", to]).returncode == 0
+
+    def time_tests(self, stage):
+        """Tests in lists: those that are done in a moment, then slower ones, then the rest."""
+        for tests in self.tests:
+            program = self.folder / "unchanged"
+            if not self.link(tests, self.library({}, stage), program):
+                raise SystemExit(f"mutate: {tests} does not link.")
+            words = must([program, "--duration=true"], env=self.environment)
+            timed = sorted((float(t), n) for t, n in re.findall(r"^([\d.]+) s: (.*)$", words, re.M))
+            lists, sum_ = ([], [], []), 0.0
+            for seconds, name in timed:
+                sum_ += seconds
+                lists[0 if sum_ < QUICK else 1 if sum_ < SLOW else 2].append(name)
+            self.durations[stage, tests] = lists
+
+
+class Tree:
+    """A copy of lib in which one file at a time is changed."""
+
+    def __init__(self, base, number):
+        self.base, self.folder = base, base.folder / f"tree{number}"
+        self.lib = self.folder / "lib"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(base.lib, self.lib)
+
+    def judge(self, mutant):
+        """The verdict, and what gave it."""
+        copy = self.folder / mutant.file
+        text = copy.read_text()
+        copy.write_text(mutant.applied_to(text))
+        try:
+            return self.try_stages(str(self.base.root / mutant.file))
+        finally:
+            copy.write_text(text)
+
+    def try_stages(self, file):
+        changed, compiled = {}, {}
+        for stage in self.base.stages:
+            news = self.compile(file, stage, compiled)
+            if news is None:
+                return BROKEN, ""
+            changed |= news
+            of_stage = {self.base.key(s, stage) for s in self.base.sources_of(stage)} & changed.keys()
+            if of_stage:
+                if killer := self.killer(changed, stage, levels=3 if stage is None else 1):
+                    return KILLED, killer
+        if not changed:
+            return SAME, ""
+        killer = self.killer_on_other_vendor(file, changed)
+        return (KILLED, killer) if killer else (SURVIVED, "")
+
+    def compile(self, file, stage, compiled, vendor=False):
+        """Objects of the stage that are others than without the mutant, or None if one does not compile."""
+        base, changed = self.base, {}
+        for source in base.sources_of(stage):
+            key = base.key(source, stage)
+            if key in compiled or file not in base.depends[key] or source.name in base.idle:
+                continue
+            to = self.folder / base.objects[key].name
+            if run(source.command(base.lib, self.lib, to, stage), cwd=source.folder).returncode:
+                return None
+            compiled[key] = to
+            if to.read_bytes() != base.objects[key].read_bytes():
+                changed[key] = to
+        return changed
+
+    def killer_on_other_vendor(self, file, changed):
+        base, others = self.base, dict(changed)
+        for source in base.sources:
+            if source.chooses:
+                key = base.key(source, None)
+                to = self.folder / ("other-" + base.objects[key].name)
+                must(source.command(base.lib, self.lib, to, None, vendor=True), cwd=source.folder)
+                others[key] = to
+        killer = self.killer(others, None, levels=2)
+        return killer and "on another vendor's core: " + killer
+
+    def killer(self, changed, stage, levels):
+        """The test that fails, or None; of the lists of tests the first ones."""
+        programs, library = {}, self.base.library(changed, stage)
+        likely_first = sorted(self.base.tests, reverse=not all("fixed" in key[0] for key in changed), key=lambda t: t == "fovea_tests")
+        for level in range(levels):
+            for tests in likely_first:
+                names = self.base.durations[stage, tests][level]
+                if not names:
+                    continue
+                if tests not in programs:
+                    programs[tests] = self.folder / tests
+                    if not self.base.link(tests, library, programs[tests]):
+                        return "does not link"
+                if killer := self.failing(programs[tests], names):
+                    return killer
+        return None
+
+    def failing(self, program, names):
+        chosen = "--test-case=" + ",".join(re.sub(r"[,*\"\\]", "?", n) for n in names)
+        command = [program, chosen, "--abort-after=1", "--no-colors=true"]
+        with tempfile.TemporaryFile() as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=self.base.environment, preexec_fn=limited(CPU_SECONDS),
+                                       start_new_session=True)
+            try:
+                code = process.wait(timeout=20 * CPU_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                return LOOP
+            if code == 0:
+                return None
+            if code in (-signal.SIGXCPU, -signal.SIGKILL):
+                return LOOP
+            log.seek(0)
+            found = re.search(r"^TEST CASE:\s*(.*)$", log.read().decode(errors="replace"), re.M)
+            return found[1] if found else f"code {code}"
