@@ -1,202 +1,163 @@
-// The functions beside integer attention refuse memory that is misaligned, leaves the address space, or is read and written at once.
+// What an integer call may touch: nothing beside its arrays is read, nothing beside its results and its scratch is written, and parts
+// write each row once.
 #include <doctest/doctest.h>
 
 #include <cstring>
-#include <vector>
+#include <memory>
+#include <string>
 
-#include "fovea/fixed_quantize.h"
-#include "fovea/fixed_softmax.h"
+#include "fence.hpp"
+#include "fixed_problem.hpp"
 
 namespace {
 
-// Memory for all of it, filled so that a write shows.
-struct memory {
-  alignas(64) unsigned char bytes[8192];
-  memory() { std::memset(bytes, 0x11, sizeof bytes); }
-  bool untouched() const {
-    for (unsigned char b : bytes)
-      if (b != 0x11) return false;
-    return true;
+std::vector<fixed_problem> cases() {
+  const auto c = [](const char* why) { return fixed_problem(why); };
+  return {
+      c("one row, ragged everywhere").heads(1).dims(13, 7).lengths(1, 37),
+      c("decode of a group").heads(6, 2).dims(20, 33).lengths(1, 133),
+      c("prefill").heads(4, 2).dims(17, 9).lengths(21, 70).causal(),
+      c("whole blocks").heads(2, 1).dims(16, 32).lengths(3, 128),
+      c("rows that begin inside a block").heads(2, 1).dims(16).lengths(5, 90).causal().first_key(37),
+      c("a window in the third block").heads(1).dims(5).lengths(3, 200).causal().window(20, 0),
+      c("one key").heads(3, 1).dims(1).lengths(5, 1),
+      c("many rows").heads(3, 1).dims(8).lengths(50, 20),
+      c("a zero point of q").heads(2, 1).dims(20).lengths(3, 70).zeros(5, 3, -4, 2).steepness(0.3),
+      c("all tables").heads(4, 2).dims(20, 24).lengths(9, 70).causal().masked().biased().alibi().sinks().scale_per_head().scale_per_key(),
+  };
+}
+
+size_t count(int32_t a, int32_t b, int32_t c) { return static_cast<size_t>(a) * static_cast<size_t>(b) * static_cast<size_t>(c); }
+
+#if defined(__linux__)
+// All arrays of a call without strides, each touching a page that nobody may touch.
+class fenced_call {
+ public:
+  fenced_call(const fixed_problem& x, const fovea_fixed_attention& from, fence::side where) : where_(where), call_(from) {
+    fovea_fixed_attention& a = call_;
+    const size_t element = a.q.dtype == FOVEA_FIXED_S16 ? 2 : 1;
+    const int32_t kv = x.kv_heads();
+    const bool panels = a.k.layout == FOVEA_PANELS;
+    move(a.q.data, count(a.q_heads, a.queries, a.dim) * element);
+    move(a.k.data, panels ? x.key_panels.size() : count(kv, a.keys, a.dim) * element);
+    move(a.v.data, panels ? x.value_panels.size() : count(kv, a.keys, x.v_dim()) * element);
+    move(a.key_multipliers.data, count(kv, a.keys, 4));
+    move(a.key_sums.data, count(kv, a.keys, 4));
+    move(a.value_weights.data, count(kv, a.keys, 2));
+    move(a.mask.data, count(a.q_heads, a.queries, a.keys));
+    move(a.bias.data, count(a.q_heads, a.queries, a.keys) * 4);
+    move(a.alibi, count(a.q_heads, 4, 1));
+    move(a.sinks, count(a.q_heads, 4, 1));
+    move(a.head_scales, count(a.q_heads, 1, 1) * sizeof(fovea_fixed_scale));
+    const void* out = x.out.data();
+    move(out, x.out.size());
+    a.out.data = const_cast<void*>(out);
   }
+  void check(const std::vector<unsigned char>& expected) {
+    for (size_t size : {fovea_fixed_scratch(&call_), fovea_fixed_scratch_best(&call_)}) {
+      CAPTURE(size);
+      const fence scratch(size, where_);
+      std::memset(call_.out.data, 0x55, expected.size());
+      CHECK(fovea_fixed_attend(&call_, scratch.data<void>(), size - 1) ==
+            (size == fovea_fixed_scratch(&call_) ? FOVEA_TOO_SMALL | FOVEA_ARG_SCRATCH << 8 : int32_t{FOVEA_OK}));
+      CHECK(fovea_fixed_attend(&call_, scratch.data<void>(), size) == FOVEA_OK);
+      CHECK(std::memcmp(call_.out.data, expected.data(), expected.size()) == 0);
+    }
+  }
+
+ private:
   template <class T>
-  T* at(size_t offset) {
-    return reinterpret_cast<T*>(bytes + offset);
+  void move(const T*& data, size_t size) {
+    if (data == nullptr) return;
+    fences_.push_back(std::make_unique<fence>(size, where_));
+    if (size > 0) std::memcpy(fences_.back()->data<void>(), data, size);
+    data = fences_.back()->data<const T>();
   }
+
+  fence::side where_;
+  fovea_fixed_attention call_;
+  std::vector<std::unique_ptr<fence>> fences_;
 };
 
-template <class T>
-T* last_bytes() { // an aligned address so high that no row fits behind it
-  return reinterpret_cast<T*>(UINTPTR_MAX - 15);
+void check_fenced(fixed_problem& x, const fovea_fixed_attention& a, const std::vector<unsigned char>& expected) {
+  for (fence::side where : {fence::behind, fence::before}) fenced_call(x, a, where).check(expected);
 }
-
-struct bad_call {
-  const char* why;
-  int32_t reason, argument;
-  int32_t (*call)(memory& m);
-};
-
-void check_refused(const bad_call& bad) {
-  INFO(doctest::String(bad.why));
-  memory m;
-  const int32_t status = bad.call(m);
-  CHECK(FOVEA_REASON(status) == bad.reason);
-  CHECK(FOVEA_ARGUMENT(status) == bad.argument);
-  CHECK(m.untouched());
-}
-
-fovea_float_rows rows_at(const float* data) { return {data, 0, 3, 20}; }
+#endif
 
 } // namespace
 
-TEST_CASE("packing of integers refuses bad memory") {
-  const bad_call table[] = {
-      {"keys over their own rows", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_pack_keys(m.at<int8_t>(0), 0, m.at<int8_t>(0), 0, 5, 20); }},
-      {"values over their own rows", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_pack_values(m.at<int8_t>(0), 0, m.at<int8_t>(100), 0, 5, 20); }},
-      {"a later panel over the rows", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_pack_keys(m.at<int8_t>(0), 32, m.at<int8_t>(32 * 32 + 500), 0, 5, 20); }},
-      {"sums over the rows", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_sum_keys(m.at<int32_t>(16), m.at<int8_t>(0), 0, 5, 20); }},
-      {"misaligned sums", FOVEA_ALIGN, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_sum_keys(m.at<int32_t>(2001), m.at<int8_t>(0), 0, 5, 20); }},
-      {"rows at the end of memory", FOVEA_OVERFLOW, FOVEA_ARG_K,
-       [](memory& m) { return fovea_fixed_pack_keys(m.at<int8_t>(0), 0, last_bytes<int8_t>(), 0, 5, 20); }},
-      {"panels at the end of memory", FOVEA_OVERFLOW, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_pack_values(last_bytes<int8_t>(), 0, m.at<int8_t>(0), 0, 5, 20); }},
-      {"a stride that leaves memory", FOVEA_OVERFLOW, FOVEA_ARG_K,
-       [](memory& m) { return fovea_fixed_sum_keys(m.at<int32_t>(0), m.at<int8_t>(4096), PTRDIFF_MAX, 5, 20); }},
+#if defined(__linux__)
+TEST_CASE("integers: nothing is read or written beside any array") {
+  for (int32_t type : {FOVEA_FIXED_S8, FOVEA_FIXED_S16, FOVEA_FIXED_F32})
+    for (fixed_problem& x : cases()) {
+      INFO(std::string(x.why()));
+      CAPTURE(type);
+      fovea_fixed_attention a = x.make(type, 3);
+      const std::vector<unsigned char> expected = x.expected();
+      for (a.isa = FOVEA_FIXED_SCALAR; a.isa < FOVEA_FIXED_ISA_END; ++a.isa) {
+        if (!fovea_fixed_has_isa(a.isa)) continue;
+        INFO(std::string(fovea_fixed_isa_name(a.isa)));
+        check_fenced(x, a, expected);
+        if (a.first_key % 64 != 0) continue;
+        fovea_fixed_attention panels = x.packed();
+        panels.isa = a.isa;
+        check_fenced(x, panels, expected);
+      }
+    }
+}
+
+TEST_CASE("Q15: nothing is read or written beside any array") {
+  for (int32_t bits : {15, 22})
+    for (fixed_problem& x : cases()) {
+      INFO(std::string(x.why()));
+      if (x.call().q.zero_point) continue;
+      const fovea_fixed_attention& a = x.wide(bits).make(FOVEA_FIXED_S16, 3);
+      std::vector<unsigned char> scratch(fovea_fixed_scratch(&a));
+      REQUIRE(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+      const std::vector<unsigned char> expected = x.out;
+      check_fenced(x, a, expected);
+    }
+}
+#endif
+
+TEST_CASE("integers: parts write each row once") {
+  const auto c = [](const char* why) { return fixed_problem(why); };
+  fixed_problem all[] = {
+      c("one head, rows for several units").heads(1).dims(8).lengths(150, 20),
+      c("a group, rows for several units").heads(6, 2).dims(8).lengths(50, 20),
+      c("many heads of one row").heads(12, 4).dims(8).lengths(1, 20),
+      c("one row").heads(1).dims(8).lengths(1, 20),
+      c("48 rows, one unit").heads(1).dims(8).lengths(48, 20),
+      c("49 rows").heads(2).dims(8).lengths(49, 20),
   };
-  for (const bad_call& bad : table) check_refused(bad);
-}
-
-TEST_CASE("packing of integers beside its rows, and of nothing, is fine") {
-  memory m;
-  CHECK(fovea_fixed_pack_keys(m.at<int8_t>(0), 0, m.at<int8_t>(16 * 32), 0, 5, 20) == FOVEA_OK);
-  CHECK(fovea_fixed_pack_keys(m.at<int8_t>(0), 16, m.at<int8_t>(0), 0, 5, 20) == FOVEA_OK); // the panel behind the rows
-  CHECK(fovea_fixed_pack_values(m.at<int8_t>(0), 5, m.at<int8_t>(3), 0, 0, 20) == FOVEA_OK);
-}
-
-TEST_CASE("softmax of integers refuses bad memory") {
-  static int16_t exp_table[513], inverse_table[513];
-  const bad_call table[] = {
-      {"16 bits over 8", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_softmax_s8(m.at<int8_t>(0), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(0)); }},
-      {"out two elements into x", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_softmax_s16(m.at<int16_t>(0), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(4)); }},
-      {"out over the mask", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_softmax_s16(m.at<int16_t>(0), m.at<uint8_t>(204), 9, 1 << 30, 20, m.at<uint16_t>(200)); }},
-      {"misaligned x", FOVEA_ALIGN, FOVEA_ARG_Q,
-       [](memory& m) { return fovea_fixed_softmax_s16(m.at<int16_t>(1), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(200)); }},
-      {"misaligned out", FOVEA_ALIGN, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_softmax_s8(m.at<int8_t>(1), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(201)); }},
-      {"TFLite: misaligned out", FOVEA_ALIGN, FOVEA_ARG_OUT,
-       [](memory& m) {
-         const fovea_tflite_softmax s{1 << 30, 20, -100};
-         return fovea_tflite_softmax_s8_s16(m.at<int8_t>(1), 9, &s, m.at<int16_t>(201));
-       }},
-      {"TFLite: out one element into x", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) {
-         const fovea_tflite_softmax s{1 << 30, 20, -100};
-         return fovea_tflite_softmax_s8(m.at<int8_t>(0), 9, &s, m.at<int8_t>(1));
-       }},
-      {"TFLite: out over a table", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) {
-         const fovea_tflite_softmax_tables t{m.at<int16_t>(1000), inverse_table, 1 << 30, 0};
-         return fovea_tflite_softmax_s16(m.at<int16_t>(0), 9, &t, m.at<int16_t>(2000));
-       }},
-      {"TFLite: a misaligned table", FOVEA_ALIGN, FOVEA_ARG_SCALE,
-       [](memory& m) {
-         const fovea_tflite_softmax_tables t{exp_table, m.at<int16_t>(1001), 1 << 30, 0};
-         return fovea_tflite_softmax_s16(m.at<int16_t>(0), 9, &t, m.at<int16_t>(4000));
-       }},
-  };
-  for (const bad_call& bad : table) check_refused(bad);
-}
-
-TEST_CASE("softmax of integers in place gives what it gives elsewhere") {
-  int16_t x[40];
-  uint16_t apart[40];
-  for (int i = 0; i < 40; ++i) x[i] = static_cast<int16_t>(i * 977 % 3001 - 1500);
-  CHECK(fovea_fixed_softmax_s16(x, nullptr, 40, 1 << 30, 18, apart) == FOVEA_OK);
-  CHECK(fovea_fixed_softmax_s16(x, nullptr, 40, 1 << 30, 18, reinterpret_cast<uint16_t*>(x)) == FOVEA_OK);
-  CHECK(std::memcmp(x, apart, sizeof x) == 0);
-  int8_t y[40], y_apart[40];
-  for (int i = 0; i < 40; ++i) y[i] = static_cast<int8_t>(i * 7 - 128);
-  const fovea_tflite_softmax s{1 << 30, 22, -200};
-  CHECK(fovea_tflite_softmax_s8(y, 40, &s, y_apart) == FOVEA_OK);
-  CHECK(fovea_tflite_softmax_s8(y, 40, &s, y) == FOVEA_OK);
-  CHECK(std::memcmp(y, y_apart, sizeof y) == 0);
-}
-
-TEST_CASE("quantising refuses bad memory") {
-  const bad_call table[] = {
-      {"misaligned rows", FOVEA_ALIGN, FOVEA_ARG_Q,
-       [](memory& m) {
-         const fovea_float_rows x = rows_at(m.at<float>(2));
-         return fovea_fixed_quantize_s8(&x, 1, 0, m.at<int8_t>(1000));
-       }},
-      {"misaligned out", FOVEA_ALIGN, FOVEA_ARG_OUT,
-       [](memory& m) {
-         const fovea_float_rows x = rows_at(m.at<float>(0));
-         return fovea_fixed_quantize_s16(&x, 1, m.at<int16_t>(1001));
-       }},
-      {"out over the rows", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) {
-         const fovea_float_rows x = rows_at(m.at<float>(0));
-         return fovea_fixed_quantize_s8(&x, 1, 0, m.at<int8_t>(0));
-       }},
-      {"a misaligned scale", FOVEA_ALIGN, FOVEA_ARG_OUT,
-       [](memory& m) {
-         const fovea_float_rows x = rows_at(m.at<float>(0));
-         return fovea_fixed_symmetric(&x, FOVEA_FIXED_S8, m.at<float>(1002));
-       }},
-      {"scale and zero point in one place", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) {
-         const fovea_float_rows x = rows_at(m.at<float>(0));
-         return fovea_fixed_asymmetric(&x, m.at<float>(1000), m.at<int32_t>(1000));
-       }},
-      {"scales of tokens over out", FOVEA_OVERLAP, FOVEA_ARG_SCALE,
-       [](memory& m) {
-         const fovea_float_rows x = rows_at(m.at<float>(0));
-         return fovea_fixed_quantize_tokens(&x, m.at<float>(1040), m.at<int8_t>(1000));
-       }},
-      {"the mean over the rows", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) {
-         const fovea_float_rows x = rows_at(m.at<float>(0));
-         return fovea_fixed_mean(&x, m.at<float>(40));
-       }},
-      {"rows moved by one element", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) {
-         const fovea_float_rows x = rows_at(m.at<float>(0));
-         return fovea_fixed_subtract(&x, m.at<float>(2000), m.at<float>(4));
-       }},
-      {"out over the scales of columns", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) {
-         const fovea_float_rows x = rows_at(m.at<float>(0));
-         return fovea_fixed_fold(&x, m.at<float>(2000), 0, m.at<float>(1996));
-       }},
-      {"rows at the end of memory", FOVEA_OVERFLOW, FOVEA_ARG_Q,
-       [](memory& m) {
-         const fovea_float_rows x = rows_at(last_bytes<float>());
-         return fovea_fixed_quantize_s8(&x, 1, 0, m.at<int8_t>(1000));
-       }},
-      {"a stride that leaves memory", FOVEA_OVERFLOW, FOVEA_ARG_Q,
-       [](memory& m) {
-         fovea_float_rows x = rows_at(m.at<float>(0));
-         x.stride = PTRDIFF_MAX / 2;
-         return fovea_fixed_quantize_s8(&x, 1, 0, m.at<int8_t>(1000));
-       }},
-  };
-  for (const bad_call& bad : table) check_refused(bad);
-}
-
-TEST_CASE("rows may be smoothed and folded in place") {
-  float x[6] = {1, 2, 3, 4, 5, 6};
-  const float by[3] = {1, 2, 4};
-  const fovea_float_rows rows = {x, 3, 2, 3};
-  CHECK(fovea_fixed_subtract(&rows, by, x) == FOVEA_OK);
-  CHECK((x[0] == 0 && x[1] == 0 && x[2] == -1 && x[3] == 3 && x[4] == 3 && x[5] == 2));
-  CHECK(fovea_fixed_fold(&rows, by, 0, x) == FOVEA_OK);
-  CHECK((x[0] == 0 && x[1] == 0 && x[2] == -4 && x[3] == 3 && x[4] == 6 && x[5] == 8));
+  for (fixed_problem& x : all) {
+    INFO(std::string(x.why()));
+    fovea_fixed_attention a = x.make(FOVEA_FIXED_S8, 2);
+    const std::vector<unsigned char> expected = x.expected();
+    std::vector<unsigned char> scratch(fovea_fixed_scratch_best(&a));
+    for (int32_t parts : {1, 2, 3, 4, 5, 7, 200}) {
+      CAPTURE(parts);
+      std::vector<int> writers(x.out.size());
+      size_t most = 0;
+      for (int32_t part = 0; part < parts; ++part) {
+        a.part = {part, parts};
+        std::vector<unsigned char> once;
+        size_t written = 0;
+        for (unsigned char before : {0x55, 0xaa}) {
+          x.out.assign(x.out.size(), before);
+          REQUIRE(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+          if (before == 0x55) once = x.out;
+        }
+        for (size_t i = 0; i < x.out.size(); ++i) {
+          if (once[i] != x.out[i]) continue; // nobody wrote it
+          ++writers[i], ++written;
+          REQUIRE(once[i] == expected[i]);
+        }
+        most = std::max(most, written);
+      }
+      for (int n : writers) REQUIRE(n == 1);
+      const int32_t kv = x.kv_heads(), rows = a.queries * a.q_heads / kv, units = (rows + 47) / 48 * kv;
+      CHECK(most <= static_cast<size_t>((units + parts - 1) / parts) * 48 * x.row_bytes()); // as even as units allow
+    }
+  }
 }

@@ -5,6 +5,7 @@ the quick ones first. Kernels go in stages: a library that holds only the plain 
 are killed before the slow files are compiled. Each stage has a table of kernels of its own: no two objects disagree on what a header says."""
 import json
 import os
+import platform
 import re
 import resource
 import shlex
@@ -69,6 +70,7 @@ class Source:
             del words[0]
         words[0] = quick_compiler() or words[0]
         self.words = [w for w in words if not w.startswith("-W")] + ["-O1", "-w"]
+        self.headers = None  # compiled once
         self.chooses = any(w.startswith("-DFOVEA_WITH_") for w in words) and self.path.name == "dispatch.cpp"
 
     def command(self, lib, tree_lib, to, isas=None, vendor=False):
@@ -79,7 +81,18 @@ class Source:
         words = [w.replace(str(lib), str(tree_lib)) for w in self.words if kept(w)]
         if vendor and self.chooses:
             words = [w.replace(*OTHER_VENDOR) for w in words]
-        return [*words, "-o", str(to)]
+        return [*words, *(["-include-pch", str(self.headers)] if self.headers else []), "-o", str(to)]
+
+    def compile_headers(self, folder):
+        """With clang, the system headers of an x86 kernel are compiled once: they are a third of its time."""
+        if "clang" not in self.words[0] or platform.machine() != "x86_64" or self.isa in (None, "scalar", "fixed_scalar"):
+            return
+        text = folder / f"{self.isa}.hpp"
+        text.write_text("#include <immintrin.h>\n" if self.isa.startswith("fixed_") else "#include <xsimd/xsimd.hpp>\n")
+        words = [w for w in self.words if w not in ("-c", str(self.path))]
+        headers = folder / f"{self.isa}.pch"
+        must([*words, "-x", "c++-header", text, "-o", headers], cwd=self.folder)
+        self.headers = headers
 
 
 class Base:
@@ -113,8 +126,10 @@ class Base:
         return joined
 
     def compile_library(self):
-        objects = self.folder / f"objects-{Path(self.compiler).name}"
+        objects = self.folder / f"kernels-{Path(self.compiler).name}"
         objects.mkdir(exist_ok=True)
+        for source in self.sources:
+            source.compile_headers(objects)
         for stage in STAGES:
             for source in self.sources:
                 key = self.key(source, stage)
