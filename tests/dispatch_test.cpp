@@ -1,8 +1,6 @@
 // Which kernels a machine may run: the best one is found, each one that the core lacks is refused. The core is asked anew, by cpuid.
 #include <doctest/doctest.h>
 
-#include <initializer_list>
-
 #include "fovea/fixed.h"
 #include "fovea/fovea.h"
 #if defined(__x86_64__)
@@ -43,8 +41,9 @@ TEST_CASE("the_best_isa_that_the_machine_has_is_found") {
   CHECK(fovea_fixed_isa() == first_of(fixed_best_first, fovea_fixed_has_isa));
   CHECK((fovea_isa() != 0 && fovea_fixed_isa() != 0));
   CHECK((fovea_has_isa(FOVEA_ISA_BEST) == 1 && fovea_fixed_has_isa(FOVEA_FIXED_BEST) == 1));
-  for (int32_t isa : {-1, INT32_MIN, INT32_MAX, int32_t{FOVEA_ISA_END}}) CHECK(fovea_has_isa(isa) == 0);
-  for (int32_t isa : {-1, INT32_MIN, INT32_MAX, int32_t{FOVEA_FIXED_ISA_END}}) CHECK(fovea_fixed_has_isa(isa) == 0);
+  const int32_t strays[] = {-1, INT32_MIN, INT32_MAX, FOVEA_ISA_END}, fixed_strays[] = {-1, INT32_MIN, INT32_MAX, FOVEA_FIXED_ISA_END};
+  for (int32_t isa : strays) CHECK(fovea_has_isa(isa) == 0);
+  for (int32_t isa : fixed_strays) CHECK(fovea_fixed_has_isa(isa) == 0);
 }
 
 TEST_CASE("an_isa_that_the_core_lacks_is_refused") {

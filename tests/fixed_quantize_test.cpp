@@ -169,8 +169,8 @@ TEST_CASE("scales, zero points and places to write are refused by name") {
     m.divisors[1] = scale;
     for (int32_t divide : {0, 1}) CHECK(fovea_fixed_fold(x, m.divisors, divide, m.floats) == refusal(FOVEA_RANGE, FOVEA_ARG_SCALE));
   }
-  for (int32_t zero : {-129, 128, INT32_MIN, INT32_MAX})
-    CHECK(fovea_fixed_quantize_s8(x, 1, zero, m.bytes) == refusal(FOVEA_RANGE, FOVEA_ARG_OUT));
+  const int32_t too_far[] = {-129, 128, INT32_MIN, INT32_MAX};
+  for (int32_t zero : too_far) CHECK(fovea_fixed_quantize_s8(x, 1, zero, m.bytes) == refusal(FOVEA_RANGE, FOVEA_ARG_OUT));
   for (int32_t dtype : {-1, 2, 3}) CHECK(fovea_fixed_symmetric(x, dtype, m.scales) == refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT));
   CHECK(fovea_fixed_symmetric(x, 0, nullptr) == refusal(FOVEA_NULL, FOVEA_ARG_OUT));
   CHECK(fovea_fixed_asymmetric(x, m.scales, nullptr) == refusal(FOVEA_NULL, FOVEA_ARG_OUT));

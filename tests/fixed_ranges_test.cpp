@@ -131,3 +131,135 @@ TEST_CASE("integers: a scale of one head is held to the same ranges") {
     CHECK(fovea_fixed_check(&a) == refused(FOVEA_ARG_SCALE));
   }
 }
+
+TEST_CASE("integers: types and layouts that do not belong together are refused by name") {
+  constexpr int32_t s8 = FOVEA_FIXED_S8, s16 = FOVEA_FIXED_S16, f32 = FOVEA_FIXED_F32, rows = FOVEA_ROWS, panels = FOVEA_PANELS;
+  struct mix {
+    const char* why;
+    int32_t q, k, v, out, k_layout, v_layout, weight_bits;
+    int32_t reason, argument;
+  };
+  const mix mixes[] = {
+      {"8 bits", s8, s8, s8, s8, rows, rows, 0, FOVEA_OK, 0},
+      {"8 bits, a float output", s8, s8, s8, f32, rows, rows, 15, FOVEA_OK, 0},
+      {"8 bits in panels", s8, s8, s8, s16, panels, panels, 0, FOVEA_OK, 0},
+      {"16 bits", s16, s16, s16, s16, rows, rows, 0, FOVEA_OK, 0},
+      {"16 bits, fine weights", s16, s16, s16, f32, rows, rows, 22, FOVEA_OK, 0},
+      {"k of 16 bits", s8, s16, s8, s8, rows, rows, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_K},
+      {"k of 8 bits", s16, s8, s16, s16, rows, rows, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_K},
+      {"v of 16 bits", s8, s8, s16, s8, rows, rows, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_V},
+      {"v of 8 bits", s16, s16, s8, s16, rows, rows, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_V},
+      {"q of floats", f32, f32, f32, f32, rows, rows, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_Q},
+      {"q of a negative type", -1, -1, -1, s8, rows, rows, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_Q},
+      {"out of a type without a name", s8, s8, s8, 3, rows, rows, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_OUT},
+      {"out of a negative type", s8, s8, s8, -1, rows, rows, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_OUT},
+      {"out of 8 bits after 16", s16, s16, s16, s8, rows, rows, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_OUT},
+      {"v alone in panels", s8, s8, s8, s8, rows, panels, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_V},
+      {"k alone in panels", s8, s8, s8, s8, panels, rows, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_V},
+      {"16 bits in panels", s16, s16, s16, s16, panels, panels, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_K},
+      {"a layout without a name", s8, s8, s8, s8, 2, 2, 0, FOVEA_UNSUPPORTED, FOVEA_ARG_K},
+      {"fine weights of 8 bits", s8, s8, s8, s8, rows, rows, 22, FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS},
+      {"weights of 16 bits", s16, s16, s16, s16, rows, rows, 16, FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS},
+      {"weights of -15 bits", s8, s8, s8, s8, rows, rows, -15, FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS},
+  };
+  for (const mix& m : mixes) {
+    INFO(std::string(m.why));
+    small_call call(m.q == s16 ? s16 : s8, m.out);
+    fovea_fixed_attention& a = call.a;
+    std::vector<float> floats(16);
+    if (m.out == f32) a.out.data = floats.data();
+    a.q.dtype = m.q, a.k.dtype = m.k, a.v.dtype = m.v;
+    a.k.layout = m.k_layout, a.v.layout = m.v_layout, a.weight_bits = m.weight_bits;
+    CHECK(fovea_fixed_check(&a) == (m.reason | m.argument << 8));
+  }
+  small_call call(s8, s8);
+  call.a.q.layout = panels;
+  CHECK(fovea_fixed_check(&call.a) == (FOVEA_UNSUPPORTED | FOVEA_ARG_Q << 8));
+  small_call late(s8, s8);
+  late.a.k.layout = late.a.v.layout = panels, late.a.first_key = 63;
+  CHECK(fovea_fixed_check(&late.a) == (FOVEA_ALIGN | FOVEA_ARG_FIRST_KEY << 8));
+  late.a.first_key = 64;
+  CHECK(fovea_fixed_check(&late.a) == FOVEA_OK);
+}
+
+TEST_CASE("integers: memory beyond the address space, missing and misaligned memory is refused by name") {
+  struct tensor {
+    const char* why;
+    int32_t argument;
+    void (*set)(fovea_fixed_attention& a, uintptr_t at);
+  };
+  const tensor tensors[] = {
+      {"q", FOVEA_ARG_Q, [](fovea_fixed_attention& a, uintptr_t at) { a.q.data = reinterpret_cast<void*>(at); }},
+      {"k", FOVEA_ARG_K, [](fovea_fixed_attention& a, uintptr_t at) { a.k.data = reinterpret_cast<void*>(at); }},
+      {"v", FOVEA_ARG_V, [](fovea_fixed_attention& a, uintptr_t at) { a.v.data = reinterpret_cast<void*>(at); }},
+      {"out", FOVEA_ARG_OUT, [](fovea_fixed_attention& a, uintptr_t at) { a.out.data = reinterpret_cast<void*>(at); }},
+  };
+  for (const tensor& t : tensors)
+    for (ptrdiff_t stride : {0, 16}) {
+      INFO(std::string(t.why));
+      CAPTURE(stride);
+      small_call call(FOVEA_FIXED_S16, FOVEA_FIXED_S16);
+      fovea_fixed_attention& a = call.a;
+      a.keys = 1; // each tensor is a row of 32 bytes
+      a.q.token_stride = a.k.token_stride = a.v.token_stride = a.out.token_stride = stride;
+      const uintptr_t end = UINTPTR_MAX - 1; // the last address that is even
+      t.set(a, end - 32);
+      CHECK(fovea_fixed_check(&a) == FOVEA_OK);
+      t.set(a, end - 30);
+      CHECK(fovea_fixed_check(&a) == (FOVEA_OVERFLOW | t.argument << 8));
+      t.set(a, end - 33);
+      CHECK(fovea_fixed_check(&a) == (FOVEA_ALIGN | t.argument << 8));
+      t.set(a, 0);
+      CHECK(fovea_fixed_check(&a) == (FOVEA_NULL | t.argument << 8));
+    }
+}
+
+TEST_CASE("integers: counts at their ends") {
+  struct counted {
+    const char* why;
+    int32_t reason, argument, least, most;
+    void (*set)(fovea_fixed_attention& a, int32_t x);
+  };
+  constexpr int32_t most = 0x3fffffff; // of heads, queries and keys
+  const counted counts[] = {
+      {"dim", FOVEA_SIZE, FOVEA_ARG_DIM, 1, 1024, [](fovea_fixed_attention& a, int32_t x) { a.dim = x; }},
+      {"dim of values", FOVEA_SIZE, FOVEA_ARG_V_DIM, 0, 1024, [](fovea_fixed_attention& a, int32_t x) { a.v_dim = x; }},
+      {"query heads", FOVEA_SIZE, FOVEA_ARG_HEADS, 1, most, [](fovea_fixed_attention& a, int32_t x) { a.q_heads = x; }},
+      {"queries", FOVEA_SIZE, FOVEA_ARG_QUERIES, 0, most, [](fovea_fixed_attention& a, int32_t x) { a.queries = x; }},
+      {"keys", FOVEA_SIZE, FOVEA_ARG_KEYS, 0, 512, [](fovea_fixed_attention& a, int32_t x) { a.keys = x; }},
+      {"keys of a longer sequence", FOVEA_SIZE, FOVEA_ARG_KEYS, 0, 1000,
+       [](fovea_fixed_attention& a, int32_t x) { a.max_keys = 1000, a.keys = x; }},
+      {"part of three", FOVEA_RANGE, FOVEA_ARG_PART, 0, 2, [](fovea_fixed_attention& a, int32_t x) { a.part = {x, 3}; }},
+  };
+  for (const counted& c : counts) {
+    INFO(std::string(c.why));
+    small_call call(FOVEA_FIXED_S8, FOVEA_FIXED_S8);
+    fovea_fixed_attention& a = call.a;
+    a.keys = a.queries = 0; // no tensor has an element
+    const auto status_of = [&](int32_t x) {
+      CAPTURE(x);
+      c.set(a, x);
+      a.q.data = a.k.data = a.v.data = a.out.data = reinterpret_cast<void*>(uintptr_t{4096}); // only looked at
+      if (a.queries) a.out.data = reinterpret_cast<void*>(UINTPTR_MAX / 2);
+      return fovea_fixed_check(&a);
+    };
+    CHECK(status_of(c.least) == FOVEA_OK);
+    CHECK(status_of(c.least - 1) == (c.reason | c.argument << 8));
+    if (UINTPTR_MAX > 0xffffffffu || c.most < most) CHECK(status_of(c.most) == FOVEA_OK);
+    CHECK(status_of(c.most + 1) == (c.reason | c.argument << 8));
+  }
+  small_call call(FOVEA_FIXED_S8, FOVEA_FIXED_S8);
+  call.a.q_heads = 6, call.a.queries = 0;
+  for (int32_t kv_heads : {-1, 4, 5, 7}) {
+    call.a.kv_heads = kv_heads;
+    CHECK(fovea_fixed_check(&call.a) == (FOVEA_SIZE | FOVEA_ARG_HEADS << 8));
+  }
+  for (int32_t kv_heads : {0, 1, 2, 3, 6}) {
+    call.a.kv_heads = kv_heads;
+    CHECK(fovea_fixed_check(&call.a) == FOVEA_OK);
+  }
+  call.a.q_heads = 2, call.a.kv_heads = 1, call.a.queries = most; // 2^31 - 2 rows of one kv head
+  CHECK(fovea_fixed_check(&call.a) == (FOVEA_SIZE | FOVEA_ARG_QUERIES << 8));
+  call.a.q_heads = 4;
+  CHECK(fovea_fixed_check(&call.a) == (FOVEA_SIZE | FOVEA_ARG_QUERIES << 8));
+}

@@ -61,8 +61,8 @@ std::vector<int32_t> tflite_by_tables(const std::vector<int16_t>& x, const fovea
   const int64_t top = *std::max_element(x.begin(), x.end());
   const auto to_16_bits = [](int64_t v) { return std::clamp<int64_t>(v, -32768, 32767); };
   const auto e = [&](int64_t v) {
-    const int64_t scaled = high_mul((v - top) * (int64_t{1} << std::max(t.shift, 0)), t.multiplier);
-    return look_up(to_16_bits(divide(scaled, std::max(-t.shift, 0)) + 32767), t.exp);
+    const int64_t scaled = high_mul((v - top) * (int64_t{1} << std::max<int32_t>(t.shift, 0)), t.multiplier);
+    return look_up(to_16_bits(divide(scaled, std::max<int32_t>(-t.shift, 0)) + 32767), t.exp);
   };
   int64_t sum = 0;
   for (int16_t v : x) sum += e(v);
@@ -90,6 +90,7 @@ TEST_CASE("TFLite's int8 softmax, bit for bit") {
   const fovea_tflite_softmax worked = {1077952640, 19, -3968};
   std::vector<fovea_tflite_softmax> scales = {worked};
   for (double scale : {0.001, 0.02, 0.1, 0.25, 1.0}) scales.push_back(fovea::tflite_softmax_scale(scale, 1));
+  for (int32_t diff_min : {0, -1, -20}) scales.push_back({worked.multiplier, worked.left_shift, diff_min}); // where e^x is far from 0
   for (const fovea_tflite_softmax& s : scales)
     for (size_t count : {1, 2, 3, 17, 64, 512, 1000, 4095, 4096, 8191})
       for (int kind = 0; kind < 4; ++kind) {
@@ -224,6 +225,7 @@ TEST_CASE("TFLite's softmax: the ends of a range are accepted, and what lies bes
 // The formula in 64 bits: weights of 22 bits, one division of 32 bits and one step of Newton's.
 TEST_CASE("the accurate softmax, bit for bit") {
   const int64_t factors[] = {-1369601, 10286296, -59582935, 257938912, -744260973, 1 << 30};
+  const int32_t multipliers[] = {1, 77777, 1549082005, INT32_MAX};
   const auto weight = [&](int64_t u) {
     const int64_t whole = u >> 22, f = (u & ((1 << 22) - 1)) << 9;
     int64_t y = 117391;
@@ -231,7 +233,7 @@ TEST_CASE("the accurate softmax, bit for bit") {
     return whole >= 23 ? int64_t{0} : (y + (int64_t{1} << (7 + whole))) >> (8 + whole);
   };
   for (int32_t shift : {1, 3, 5, 6, 7, 12, 20, 31})
-    for (int32_t multiplier : {1, 77777, 1549082005, INT32_MAX})
+    for (int32_t multiplier : multipliers)
       for (size_t count : {1, 2, 5, 100, 3000, 65536}) { // the last one at one shift only
         if (count > 3000 && shift != 20) continue;
         CAPTURE(shift);
