@@ -9,6 +9,7 @@
 #include "fence.hpp"
 #include "fixed_problem.hpp"
 
+#if defined(__linux__)
 namespace {
 
 std::vector<fixed_problem> cases() {
@@ -29,7 +30,6 @@ std::vector<fixed_problem> cases() {
 
 size_t count(int32_t a, int32_t b, int32_t c) { return static_cast<size_t>(a) * static_cast<size_t>(b) * static_cast<size_t>(c); }
 
-#if defined(__linux__)
 // All arrays of a call without strides, each touching a page that nobody may touch.
 class fenced_call {
  public:
@@ -82,11 +82,9 @@ class fenced_call {
 void check_fenced(fixed_problem& x, const fovea_fixed_attention& a, const std::vector<unsigned char>& expected) {
   for (fence::side where : {fence::behind, fence::before}) fenced_call(x, a, where).check(expected);
 }
-#endif
 
 } // namespace
 
-#if defined(__linux__)
 TEST_CASE("integers: nothing is read or written beside any array") {
   for (int32_t type : {FOVEA_FIXED_S8, FOVEA_FIXED_S16, FOVEA_FIXED_F32})
     for (fixed_problem& x : cases()) {
