@@ -110,9 +110,9 @@ class Base:
         self.sources = [Source(e, self.lib) for e in entries if Path(e["file"]).is_relative_to(self.lib)]
         self.compiler = self.sources[0].words[0]
         self.tests = {name: self.join_tests(build, name) for name in ("fovea_tests", "fovea_integer_tests")}
-        self.objects, self.depends = {}, {}
+        self.objects, self.depends, self.lines = {}, {}, {}
+        self.leave_out_what_cannot_run(build / "lib" / "libfovea.a")
         self.compile_library()
-        self.leave_out_what_cannot_run()
         self.stages = [s for s in STAGES if self.sources_of(s) != self.sources_of(None)] + [None]
         self.durations = {}
         for stage in self.stages:
@@ -136,14 +136,29 @@ class Base:
                 if key in self.objects:
                     continue
                 to = objects / (re.sub(r"\W+", "-", "-".join(map(str, key))) + ".o")
-                rule = to.with_suffix(".d")
+                rule, text = to.with_suffix(".d"), to.with_suffix(".i")
                 if not self.is_newest(to, rule):
+                    must([*source.command(self.lib, self.lib, text, stage), "-E"], cwd=source.folder)
                     must([*source.command(self.lib, self.lib, to, stage), "-MMD", "-MF", rule], cwd=source.folder)
                 self.objects[key] = to
+                if source.name not in self.idle:
+                    self.add_lines(text)
                 self.depends[key] = set(rule.read_text().replace("\\\n", " ").split()[1:])
 
+    def add_lines(self, preprocessed):
+        """Notes which lines of the library are left by the preprocessor."""
+        lines = None
+        for text in preprocessed.read_text().splitlines():
+            if mark := re.match(r'# (\d+) "([^"]*)"', text):
+                number, file = int(mark[1]), Path(mark[2])
+                lines = self.lines.setdefault(str(file.relative_to(self.root)), set()) if file.is_relative_to(self.lib) else None
+                continue
+            if lines is not None and text.strip():
+                lines.add(number)
+            number += 1
+
     def is_newest(self, to, rule):
-        if not (to.exists() and rule.exists()):
+        if not (to.exists() and rule.exists() and to.with_suffix(".i").exists()):
             return False
         inputs = rule.read_text().replace("\\\n", " ").split()[1:]
         return all(os.path.exists(i) and os.path.getmtime(i) < to.stat().st_mtime for i in inputs)
@@ -157,15 +172,10 @@ class Base:
 
         return [s for s in self.sources if held(s.isa)]
 
-    def files(self):
-        """The files that this machine executes."""
-        used = set().union(*(self.depends[self.key(s, None)] for s in self.sources if s.name not in self.idle))
-        return sorted(str(Path(f).relative_to(self.root)) for f in used if Path(f).is_relative_to(self.lib))
-
-    def leave_out_what_cannot_run(self):
+    def leave_out_what_cannot_run(self, library):
         ask, program = self.folder / "isas.c", self.folder / "isas"
         ask.write_text(ASK_ISAS)
-        must([self.compiler, "-I", self.root / "include", "-x", "c++", ask, "-x", "none", *self.library({}, None), "-o", program])
+        must([self.compiler, "-I", self.root / "include", "-x", "c++", ask, "-x", "none", library, "-o", program])
         runs = set(must([program]).split())
         self.idle = {s.name for s in self.sources if s.isa and s.isa not in runs}
 
