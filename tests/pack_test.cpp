@@ -53,6 +53,34 @@ TEST_CASE("packed_keys_stand_in_panels_and_nothing_else_is_written") {
   }
 }
 
+TEST_CASE("rows_may_stand_beside_the_panels_that_are_written_and_not_in_them") {
+  constexpr int32_t dim = 4, panel = 16 * dim;
+  struct place {
+    const char* why;
+    int32_t at, count;
+    ptrdiff_t rows; // from the first float of all panels
+    bool good;
+  };
+  const place places[] = {
+      {"right behind the last panel", 0, 16, panel, true},
+      {"right behind a later panel", 32, 16, 3 * panel, true},
+      {"in the last float of a later panel", 32, 16, 3 * panel - 1, false},
+      {"right before a later panel", 32, 16, panel, true},
+      {"one float into a later panel", 32, 16, panel + 1, false},
+      {"in an earlier panel", 32, 2, 0, true},
+      {"behind the key, but in its panel", 32, 1, 3 * panel - dim, false},
+      {"behind keys of two panels", 47, 2, 4 * panel, true},
+      {"in the second of two panels", 47, 2, 4 * panel - 1, false},
+  };
+  for (const place& x : places) {
+    INFO(doctest::String(x.why));
+    data::guarded<float> room(6 * panel);
+    const int32_t status = fovea_pack_keys(room.data(), x.at, room.data() + x.rows, 0, x.count, dim);
+    CHECK(status == (x.good ? int32_t{FOVEA_OK} : FOVEA_OVERLAP | FOVEA_ARG_OUT << 8));
+    if (!x.good) CHECK(room.nothing_written());
+  }
+}
+
 TEST_CASE("keys_may_be_packed_one_by_one") {
   const int32_t keys = 45, dim = 20;
   data::guarded<float> rows(keys * dim), at_once(48 * dim), one_by_one(48 * dim);
