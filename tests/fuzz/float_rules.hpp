@@ -1,0 +1,188 @@
+// Which float calls are legal, from the words of fovea.h, without a look at how the library judges them.
+#pragma once
+#include <cmath>
+#include <vector>
+
+#include "memory.hpp"
+#include "reference.hpp"
+
+namespace fuzz {
+
+enum class verdict { legal, illegal, open }; // open: the header leaves it to the library
+
+struct ruling {
+  verdict is = verdict::legal;
+  const char* why = "";
+};
+
+// Collects what speaks against a call; what is illegal outweighs what is open.
+class judge {
+ public:
+  void forbid(bool when, const char* why) {
+    if (when && ruling_.is != verdict::illegal) ruling_ = {verdict::illegal, why};
+  }
+  void leave_open(bool when, const char* why) {
+    if (when && ruling_.is == verdict::legal) ruling_ = {verdict::open, why};
+  }
+  // Memory that an argument covers. What is empty may stand anywhere.
+  range cover(const void* data, const range& r, size_t element, const char* why) {
+    const bool misaligned = element > 1 && reinterpret_cast<uintptr_t>(data) % element != 0;
+    forbid(!fits(r), why);
+    forbid(!r.empty() && (data == nullptr || misaligned), why);
+    leave_open(r.empty() && misaligned, why);
+    return r;
+  }
+  void write(const range& r, const char* why) {
+    for (const range& read : read_) forbid(meet(read, r), why);
+    for (const range& written : written_) forbid(meet(written, r), why);
+    written_.push_back(r);
+  }
+  void read(const range& r) { read_.push_back(r); }
+  bool decided() const { return ruling_.is == verdict::illegal; }
+  const ruling& result() const { return ruling_; }
+  const std::vector<range>& inputs() const { return read_; }
+  const std::vector<range>& outputs() const { return written_; }
+
+ private:
+  ruling ruling_;
+  std::vector<range> read_, written_;
+};
+
+constexpr int32_t surely_allowed = 0x7fffffff - 4 * 4096; // counts up to here; the header sets no limit of its own
+
+// The same call, every stride of 0 replaced by what it stands for.
+inline void resolve(ptrdiff_t& head, ptrdiff_t& token, wide tokens, wide dim) {
+  if (token == 0) token = static_cast<ptrdiff_t>(dim);
+  if (head == 0 && tokens * token <= PTRDIFF_MAX) head = static_cast<ptrdiff_t>(tokens * token);
+}
+inline fovea_attention resolved(fovea_attention a) {
+  resolve(a.q.head_stride, a.q.token_stride, a.queries, a.dim);
+  if (a.k.layout == FOVEA_PANELS)
+    resolve(a.k.head_stride, a.k.token_stride, (wide{a.keys} + 15) / 16 * 16, a.dim);
+  else
+    resolve(a.k.head_stride, a.k.token_stride, a.keys, a.dim);
+  resolve(a.v.head_stride, a.v.token_stride, a.keys, reference::v_dim(a));
+  resolve(a.out.head_stride, a.out.token_stride, a.queries, reference::v_dim(a));
+  return a;
+}
+
+inline bool counts_are_legal(const fovea_attention& a, judge& j) {
+  j.forbid(a.q_heads < 1 || a.kv_heads < 0 || a.kv_heads > a.q_heads, "heads out of range");
+  if (!j.decided()) j.forbid(a.q_heads % reference::kv_heads(a) != 0, "heads that do not share evenly");
+  j.forbid(a.dim < 1 || a.dim > 1024, "dim out of range");
+  j.forbid(a.v_dim < 0 || a.v_dim > 1024, "v_dim out of range");
+  j.forbid(a.queries < 0 || a.keys < 0 || a.first_key < 0, "a negative count");
+  j.forbid(a.prefix < 0 || a.keep_first < 0, "a negative prefix");
+  j.forbid(int64_t{a.first_key} + a.keys > INT32_MAX, "positions of keys beyond 31 bits");
+  const bool many = a.q_heads > surely_allowed || a.queries > surely_allowed || int64_t{a.first_key} + a.keys > surely_allowed;
+  j.leave_open(many, "counts at the end of 31 bits");
+  return !j.decided();
+}
+
+inline void numbers_are_legal(const fovea_attention& a, judge& j) {
+  const int32_t reserved = a.reserved[0] | a.reserved[1] | a.reserved[2] | a.reserved[3] | a.ring | a.q.reserved | a.k.reserved |
+                           a.v.reserved | a.out.reserved | a.weights.reserved;
+  j.forbid(reserved != 0, "a reserved word");
+  j.forbid((a.flags & ~(FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE)) != 0, "an unknown flag");
+  for (const fovea_in* in : {&a.q, &a.k, &a.v}) {
+    const bool numbers = in->scales != nullptr || in->scale_head_stride != 0 || in->scale_token_stride != 0 || in->zero_point != 0;
+    j.forbid(in->dtype != FOVEA_F32 || numbers, "integers");
+    j.forbid(in->layout != FOVEA_ROWS && !(in == &a.k && in->layout == FOVEA_PANELS), "an unknown layout");
+    j.forbid(in->head_stride < 0 || in->token_stride < 0, "a negative stride");
+  }
+  j.forbid(a.out.head_stride < 0 || a.out.token_stride < 0, "a negative stride of out");
+  j.forbid(a.out.dtype != FOVEA_F32 || a.out.zero_point != 0 || !(a.out.scale == 0), "integer output");
+  j.forbid(a.k.layout == FOVEA_PANELS && (a.first_key % 16 != 0 || a.k.token_stride != 0), "panels that begin inside a panel");
+  const float log2_e = 1.44269504f;
+  if ((a.flags & FOVEA_SCALE) != 0) {
+    j.forbid(!std::isfinite(a.scale) || !std::isfinite(a.scale * log2_e), "a scale that is not finite");
+    j.leave_open(std::fabs(a.scale) < 1e-30f, "a scale near the denormals");
+  }
+  j.forbid(!(a.softcap >= 0) || !std::isfinite(a.softcap * log2_e), "a softcap that is not finite");
+  if (a.softcap > 0) j.forbid(!std::isfinite(2 / a.softcap), "a softcap near 0");
+  j.forbid(!(a.part.index == 0 && a.part.count == 0) && (a.part.index < 0 || a.part.index >= a.part.count), "a part that is none");
+  j.forbid(fovea_has_isa(a.isa) == 0, "an ISA that is not here");
+}
+
+inline void numbers_of_heads(const fovea_attention& a, const float* x, bool readable, judge& j, const char* why) {
+  const range r = range_of(x, 1, 0, 1, 0, a.q_heads, 4);
+  if (x == nullptr) return;
+  j.read(j.cover(x, r, 4, why));
+  for (int32_t h = 0; readable && !j.decided() && h < a.q_heads; ++h) {
+    if (x == a.sinks && x[h] == static_cast<float>(reference::minus_infinity)) continue;
+    j.forbid(!std::isfinite(x[h] * 1.44269504f), why);
+  }
+}
+
+// Whether the penalty of a key may leave all floats; positions may be anything.
+inline bool alibi_overflows(const fovea_attention& a) {
+  if (a.alibi == nullptr) return false;
+  const double first = static_cast<double>(reference::position(a, 0));
+  const double far = std::fabs(first) + a.queries + a.first_key + static_cast<double>(a.keys);
+  for (int32_t h = 0; h < a.q_heads; ++h)
+    if (std::fabs(static_cast<double>(a.alibi[h])) * 1.45 * far > 2e38) return true;
+  return false;
+}
+
+inline void weights_are_legal(const fovea_attention& a, judge& j) {
+  const fovea_weights& w = a.weights;
+  if (w.data == nullptr) return;
+  const char* const why = "weights of rows that are not there";
+  j.forbid(w.stage < 0 || w.stage > 3 || w.first_head < 0 || w.first_query < 0 || w.heads < 0 || w.queries < 0, why);
+  j.forbid(w.first_head > a.q_heads || w.first_query > a.queries, why);
+  j.forbid(w.heads > int64_t{a.q_heads} - w.first_head || w.queries > int64_t{a.queries} - w.first_query, why);
+  if (j.decided()) return;
+  const wide heads = w.heads == 0 ? a.q_heads - w.first_head : w.heads, queries = w.queries == 0 ? a.queries - w.first_query : w.queries;
+  j.write(j.cover(w.data, range_of(w.data, heads, queries * a.keys, queries, a.keys, a.keys, 4), 4, "weights"), "weights overlap");
+}
+
+// Rows of `out` must not share an element: tokens lie within heads, or heads within tokens.
+inline bool rows_apart(wide heads, wide head, wide tokens, wide token, wide dim) {
+  if (heads == 0 || tokens == 0) return true;
+  if ((tokens > 1 && token < dim) || (heads > 1 && head < dim)) return false;
+  return heads == 1 || tokens == 1 || head >= (tokens - 1) * token + dim || token >= (heads - 1) * head + dim;
+}
+
+inline wide partials_needed(const fovea_attention& a) { // what the slots hold at least: sums, a top, outputs of each row and span
+  const wide spans = a.keys == 0 ? 0 : (wide{a.first_key} + a.keys - 1) / 4096 - a.first_key / 4096 + 1;
+  return wide{a.queries} * a.q_heads * spans * 4 * (16 + reference::v_dim(a));
+}
+
+// `readable`: numbers of heads stand in memory that can be looked at.
+inline void judge_call(const fovea_attention& call, bool readable, judge& j) {
+  numbers_are_legal(call, j);
+  if (!counts_are_legal(call, j) || j.decided()) return;
+  const fovea_attention a = resolved(call);
+  const wide keys = a.k.layout == FOVEA_PANELS ? (wide{a.keys} + 15) / 16 * 16 : wide{a.keys};
+  const wide kv_heads = reference::kv_heads(a), v_dim = reference::v_dim(a);
+  j.read(j.cover(a.q.data, range_of(a.q.data, a.q_heads, a.q.head_stride, a.queries, a.q.token_stride, a.dim, 4), 4, "q"));
+  j.read(j.cover(a.k.data, range_of(a.k.data, kv_heads, a.k.head_stride, keys, a.k.token_stride, a.dim, 4), 4, "k"));
+  j.read(j.cover(a.v.data, range_of(a.v.data, kv_heads, a.v.head_stride, a.keys, a.v.token_stride, v_dim, 4), 4, "v"));
+  numbers_of_heads(a, a.alibi, readable, j, "alibi");
+  numbers_of_heads(a, a.sinks, readable, j, "sinks");
+  if (readable && !j.decided()) j.leave_open(alibi_overflows(a), "penalties beyond all floats");
+  if (a.mask.data != nullptr) {
+    const fovea_mask& m = a.mask;
+    j.forbid(m.head_stride < 0 || m.query_stride < 0 || m.keys < 0 || (m.is_bias != 0 && m.is_bias != 1), "a mask that is none");
+    const wide element = m.is_bias != 0 ? 4 : 1, seen = m.keys == 0 || m.keys > a.keys ? a.keys : m.keys;
+    const range r = range_of(m.data, a.q_heads, m.head_stride, a.queries, m.query_stride, seen, element);
+    j.read(j.cover(m.data, r, static_cast<size_t>(element), "mask"));
+  }
+  j.forbid(!rows_apart(a.q_heads, a.out.head_stride, a.queries, a.out.token_stride, v_dim), "rows of out that share elements");
+  const range out = range_of(a.out.data, a.q_heads, a.out.head_stride, a.queries, a.out.token_stride, v_dim, 4);
+  j.write(j.cover(a.out.data, out, 4, "out"), "out overlaps an input");
+  if (a.lse != nullptr)
+    j.write(j.cover(a.lse, range_of(a.lse, a.q_heads, a.queries, 1, 0, a.queries, 4), 4, "lse"), "lse overlaps something");
+  weights_are_legal(a, j);
+  if (j.decided()) return;
+  j.forbid(a.partials == nullptr && a.partials_size > 0, "partials without memory");
+  if (a.partials == nullptr) return;
+  j.forbid(a.weights.data != nullptr, "weights of split rows");
+  j.forbid(static_cast<wide>(a.partials_size) < partials_needed(a), "partials that are too small");
+  const size_t needed = j.decided() ? 0 : fovea_partials_size(&a);
+  j.forbid(a.partials_size < needed, "partials that are too small");
+  const range r = range_of(a.partials, 1, 0, 1, 0, static_cast<wide>(needed), 1);
+  j.write(j.cover(a.partials, r, 4, "partials"), "partials overlap something");
+}
+
+} // namespace fuzz
