@@ -1,8 +1,8 @@
 // The input of a fuzzer as a stream of choices. Behind its end all choices are 0, the ordinary one.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace fuzz {
 
@@ -32,5 +32,26 @@ class bytes {
  private:
   const uint8_t *at_, *end_;
 };
+
+struct strides {
+  ptrdiff_t head, token; // as the call says them; 0 = contiguous
+};
+
+// Rows of inputs may share elements; rows of outputs may not.
+inline strides draw_strides(bytes& in, int32_t heads, int32_t tokens, int32_t dim, bool written) {
+  const int32_t kind = in.between(0, 5);
+  if (kind == 0) return {0, 0};
+  const ptrdiff_t gap = in.between(0, 9);
+  if (kind == 1) return {(dim + gap) * std::max(tokens, 1) + in.between(0, 9), dim + gap};
+  if (kind == 2) return {dim + gap, (dim + gap) * heads + in.between(0, 9)};
+  if (kind == 3) return {0, dim + gap};
+  if (kind == 4) return {ptrdiff_t{dim} * std::max(tokens, 1) + gap, 0};
+  return written ? strides{0, 0} : strides{in.between(1, 20), in.between(1, dim)};
+}
+
+inline int32_t draw_length(bytes& in, int32_t usual, int32_t rare) {
+  const int32_t x = in.between(0, usual);
+  return in.one_in(32) ? in.between(0, rare) : x;
+}
 
 } // namespace fuzz

@@ -16,22 +16,6 @@ constexpr float sizes[] = {1, 1, 1, 1, 30, 1e-3f, 1e4f, 4e6f, 1e9f, 1e19f, 3e38f
 
 inline void put_bits(float& place, uint32_t bits) { std::memcpy(&place, &bits, sizeof bits); }
 
-struct strides {
-  ptrdiff_t head, token; // as the call says them; 0 = contiguous
-};
-
-// Rows of inputs may share elements; rows of outputs may not.
-inline strides draw_strides(bytes& in, int32_t heads, int32_t tokens, int32_t dim, bool written) {
-  const int32_t kind = in.between(0, 5);
-  if (kind == 0) return {0, 0};
-  const ptrdiff_t gap = in.between(0, 9);
-  if (kind == 1) return {(dim + gap) * std::max(tokens, 1) + in.between(0, 9), dim + gap};
-  if (kind == 2) return {dim + gap, (dim + gap) * heads + in.between(0, 9)};
-  if (kind == 3) return {0, dim + gap};
-  if (kind == 4) return {ptrdiff_t{dim} * std::max(tokens, 1) + gap, 0};
-  return written ? strides{0, 0} : strides{in.between(1, 20), in.between(1, dim)};
-}
-
 struct tensor_view {
   float* data;
   ptrdiff_t head, token;
@@ -50,11 +34,6 @@ inline void fill(bytes& in, const tensor_view& t, float size) {
     const int32_t h = in.between(0, t.heads - 1), j = in.between(0, t.tokens - 1), c = in.between(0, t.dim - 1);
     put_bits(t.at(h, j, c), in.one_of(special_bits));
   }
-}
-
-inline int32_t draw_length(bytes& in, int32_t usual, int32_t rare) {
-  const int32_t x = in.between(0, usual);
-  return in.one_in(32) ? in.between(0, rare) : x;
 }
 
 class drawn_call {
@@ -203,6 +182,4 @@ inline std::string in_words(const fovea_attention& a) {
      << ", part " << a.part.index << '/' << a.part.count << ", partials " << a.partials << " of " << a.partials_size << ", isa " << a.isa;
   return to.str();
 }
-inline std::string status_text(int32_t status) { return std::string(fovea_reason_text(status)) + ": " + fovea_argument_text(status); }
-
 } // namespace fuzz

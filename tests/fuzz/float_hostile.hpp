@@ -3,36 +3,9 @@
 #pragma once
 #include "breaches.hpp"
 #include "float_attend.hpp"
+#include "hostile.hpp"
 
 namespace fuzz {
-
-constexpr ptrdiff_t odd_strides[] = {0, 1,  -1,     PTRDIFF_MAX, PTRDIFF_MIN, PTRDIFF_MAX / 4, PTRDIFF_MAX / 3, ptrdiff_t{1} << 40,
-                                     2, 17, 1 << 20};
-constexpr int32_t odd_counts[] = {0, 1,  -1,  INT32_MAX,  INT32_MIN, 1 << 30,         1024, 1025, 2, 1 << 16, 3, 4, 1 << 20,
-                                  7, 64, 256, 0x7fff0000, 5,         INT32_MAX - 4095};
-
-// An address that is null, odd, within an argument's memory, or at the end of all addresses.
-inline const void* odd_address(bytes& in, const void* self, const std::vector<const void*>& others) {
-  const auto at = [](const void* p, ptrdiff_t by) {
-    return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p) + static_cast<uintptr_t>(by));
-  };
-  switch (in.between(0, 4)) {
-    case 0:
-      return nullptr;
-    case 1:
-      return at(self, in.between(1, 8));
-    case 2:
-      return at(nullptr, -1 - in.between(0, 4000));
-    default:
-      return at(others[in.byte() % others.size()], in.one_in(2) ? 4 * in.between(0, 255) : in.between(-8, 8));
-  }
-}
-
-// A pointer of a call as one that may point anywhere.
-template <class T>
-const void** field(T*& pointer) {
-  return const_cast<const void**>(reinterpret_cast<const void* const*>(&pointer));
-}
 
 inline void change_pointer(fovea_attention& a, bytes& in) {
   const void** const fields[] = {field(a.q.data), field(a.k.data), field(a.v.data), field(a.out.data),     field(a.mask.data),
@@ -170,8 +143,6 @@ inline void check_scratch(const fovea_attention& a, memory& all, bytes& in) {
   void* const end = reinterpret_cast<void*>(UINTPTR_MAX - in.word() % least);
   refuses(end, least + 1, FOVEA_OVERFLOW);
 }
-
-constexpr double allowed_seconds = 0.1; // of processor time, under sanitizers, for a call without work
 
 // Many heads, keys and spans, and no row or no key that a row sees.
 inline void check_idle(bytes& in) {

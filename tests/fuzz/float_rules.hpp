@@ -1,60 +1,15 @@
 // Which float calls are legal, from the words of fovea.h, without a look at how the library judges them.
 #pragma once
 #include <cmath>
-#include <vector>
 
-#include "memory.hpp"
 #include "reference.hpp"
+#include "rules.hpp"
 
 namespace fuzz {
-
-enum class verdict { legal, illegal, open }; // open: the header leaves it to the library
-
-struct ruling {
-  verdict is = verdict::legal;
-  const char* why = "";
-};
-
-// Collects what speaks against a call; what is illegal outweighs what is open.
-class judge {
- public:
-  void forbid(bool when, const char* why) {
-    if (when && ruling_.is != verdict::illegal) ruling_ = {verdict::illegal, why};
-  }
-  void leave_open(bool when, const char* why) {
-    if (when && ruling_.is == verdict::legal) ruling_ = {verdict::open, why};
-  }
-  // Memory that an argument covers. What is empty may stand anywhere.
-  range cover(const void* data, const range& r, size_t element, const char* why) {
-    const bool misaligned = element > 1 && reinterpret_cast<uintptr_t>(data) % element != 0;
-    forbid(!fits(r), why);
-    forbid(!r.empty() && (data == nullptr || misaligned), why);
-    leave_open(r.empty() && misaligned, why);
-    return r;
-  }
-  void write(const range& r, const char* why) {
-    for (const range& read : read_) forbid(meet(read, r), why);
-    for (const range& written : written_) forbid(meet(written, r), why);
-    written_.push_back(r);
-  }
-  void read(const range& r) { read_.push_back(r); }
-  bool decided() const { return ruling_.is == verdict::illegal; }
-  const ruling& result() const { return ruling_; }
-  const std::vector<range>& inputs() const { return read_; }
-  const std::vector<range>& outputs() const { return written_; }
-
- private:
-  ruling ruling_;
-  std::vector<range> read_, written_;
-};
 
 constexpr int32_t surely_allowed = 0x7fffffff - 4 * 4096; // counts up to here; the header sets no limit of its own
 
 // The same call, every stride of 0 replaced by what it stands for.
-inline void resolve(ptrdiff_t& head, ptrdiff_t& token, wide tokens, wide dim) {
-  if (token == 0) token = static_cast<ptrdiff_t>(dim);
-  if (head == 0 && tokens * token <= PTRDIFF_MAX) head = static_cast<ptrdiff_t>(tokens * token);
-}
 inline fovea_attention resolved(fovea_attention a) {
   resolve(a.q.head_stride, a.q.token_stride, a.queries, a.dim);
   if (a.k.layout == FOVEA_PANELS)
@@ -134,13 +89,6 @@ inline void weights_are_legal(const fovea_attention& a, judge& j) {
   if (j.decided()) return;
   const wide heads = w.heads == 0 ? a.q_heads - w.first_head : w.heads, queries = w.queries == 0 ? a.queries - w.first_query : w.queries;
   j.write(j.cover(w.data, range_of(w.data, heads, queries * a.keys, queries, a.keys, a.keys, 4), 4, "weights"), "weights overlap");
-}
-
-// Rows of `out` must not share an element: tokens lie within heads, or heads within tokens.
-inline bool rows_apart(wide heads, wide head, wide tokens, wide token, wide dim) {
-  if (heads == 0 || tokens == 0) return true;
-  if ((tokens > 1 && token < dim) || (heads > 1 && head < dim)) return false;
-  return heads == 1 || tokens == 1 || head >= (tokens - 1) * token + dim || token >= (heads - 1) * head + dim;
 }
 
 inline wide partials_needed(const fovea_attention& a) { // what the slots hold at least: sums, a top, outputs of each row and span
