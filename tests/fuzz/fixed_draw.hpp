@@ -43,7 +43,7 @@ class drawn_call {
     call.dim = 1 + draw_length(in, 39, 200), call.v_dim = draw_length(in, 40, 200);
     call.queries = draw_length(in, 6, 60), call.keys = draw_length(in, 140, 600);
     const int64_t of_query = int64_t{call.q_heads} * (call.keys + 1) * (2 * call.dim + v_dim(call) + 20);
-    while (call.queries > 1 && of_query * call.queries > 400000) call.queries /= 2;
+    while (call.queries > 1 && of_query * call.queries > 200000) call.queries /= 2;
     call.first_key = in.one_of(firsts);
     if (in.one_in(2)) call.first_key += in.between(0, 70);
     const int32_t mosts[] = {1000, 4096, 1 << 17, 513, 20000}, end = call.first_key + call.keys;

@@ -137,8 +137,12 @@ inline void check_hostile(const fovea_fixed_attention& before, memory& all, byte
   const naming name([&] { return in_words(a); });
   judge j;
   judge_call(a, true, j);
+  for (ptrdiff_t stride : {a.q.head_stride, a.k.head_stride, a.v.head_stride, a.out.head_stride, a.q.token_stride, a.k.token_stride,
+                           a.v.token_stride, a.out.token_stride})
+    if (known::fault(stride > PTRDIFF_MAX / 8)) return; // bytes of a stride overflow
   const int32_t status = fovea_fixed_check(&a);
   const ruling r = j.result();
+  if (known::fault(r.is == verdict::legal && FOVEA_REASON(status) == FOVEA_OVERLAP && j.has_empty())) return; // called an overlap
   if (r.is == verdict::illegal && status == FOVEA_OK) finding(std::string("an illegal call is accepted: ") + r.why, in_words(a));
   if (r.is == verdict::legal && status != FOVEA_OK) finding("a legal call is refused: " + status_text(status), in_words(a));
   if (status != FOVEA_OK) return check_refusal(a, status, all, in);

@@ -56,7 +56,7 @@ class drawn_call {
     call.dim = 1 + draw_length(in, 39, 260), call.v_dim = draw_length(in, 40, 260);
     call.queries = draw_length(in, 6, 60), call.keys = draw_length(in, 80, 700);
     const int64_t of_query = int64_t{call.q_heads} * (call.keys + 1) * (call.dim + reference::v_dim(call) + 20);
-    while (call.queries > 1 && of_query * call.queries > 400000) call.queries /= 2;
+    while (call.queries > 1 && of_query * call.queries > 200000) call.queries /= 2;
     const int32_t firsts[] = {0, 0, 16, 240, 4080, 1 << 20};
     call.first_key = in.one_of(firsts);
     if (in.one_in(2)) call.first_key += in.between(0, 30);

@@ -112,6 +112,7 @@ inline void check_hostile(fovea_attention a, memory& all, bytes& in) {
   judge_call(a, true, j);
   const int32_t status = fovea_check(&a);
   const ruling r = j.result();
+  if (known::fault(r.is == verdict::legal && FOVEA_REASON(status) == FOVEA_OVERLAP && j.has_empty())) return; // called an overlap
   if (r.is == verdict::illegal && status == FOVEA_OK) finding(std::string("an illegal call is accepted: ") + r.why, in_words(a));
   if (r.is == verdict::legal && status != FOVEA_OK) finding("a legal call is refused: " + status_text(status), in_words(a));
   if (status != FOVEA_OK) return check_refusal(a, status, all, in);

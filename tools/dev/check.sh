@@ -28,6 +28,15 @@ check() {
 }
 
 prove() {
+  fuzz_seconds=${FOVEA_FUZZ_SECONDS:-120}
+  if [ "${1:-}" = --fuzz-seconds ] && [ $# = 2 ]; then
+    fuzz_seconds=$2
+  elif [ $# != 0 ]; then
+    fail "prove takes one option: --fuzz-seconds N, how long each fuzzer runs."
+  fi
+  case $fuzz_seconds in
+    *[!0-9]* | "" | 0) fail "--fuzz-seconds wants a number of seconds, not '$fuzz_seconds'." ;;
+  esac
   setup all
   say "long accuracy runs and random calls"
   build host
@@ -48,13 +57,49 @@ prove() {
   prove_variant m3-floats m3 "floats on a Cortex-M3, which has no FPU" -DFOVEA_COMPILES_TO_FPU=ON
   say "a dozen mutants of the library, others each day"
   tools/mutate --seed "$(date +%Y%m%d)" --count 12 --minutes 10 --jobs "$(cores)"
+  fuzz
 }
 
-# The settings of the newest clang that also links its sanitizers; with them it is five times as fast as gcc 12.
+# libFuzzer on both interfaces at once, from the inputs of tests/fuzz/corpus on. What is found stays in build/fuzz/findings.
+fuzz() {
+  by_clang=$(clang_settings fuzzer,)
+  if [ -z "$by_clang" ]; then
+    say "prove: nothing is fuzzed, because there is no clang with libFuzzer here: run ./dev setup."
+    return
+  fi
+  have python3 || fail "python3 is needed to unpack tests/fuzz/corpus: run ./dev setup."
+  say "fuzzing both interfaces, $fuzz_seconds seconds each"
+  compile fuzz host fuzz_programs $by_clang -DFOVEA_BUILD_FUZZ=ON -DFOVEA_BUILD_BENCH=OFF -DFOVEA_BUILD_TOOLS=OFF -DFOVEA_BUILD_EXAMPLES=OFF
+  mkdir -p build/fuzz/findings
+  fuzz_one float &
+  floats=$!
+  found=0
+  fuzz_one integer || found=1
+  wait "$floats" || found=1
+  [ "$found" = 0 ] || fail "a fuzzer found something: the words are above, the input in build/fuzz/findings; give it to build/fuzz/tests/fuzz/fovea_fuzz_*."
+}
+
+# fuzz_one NAME: runs one harness; on a finding tells its words. 10 seconds are a thousand times what a call may take.
+fuzz_one() {
+  tools/check/corpus unpack "tests/fuzz/corpus/$1.txt" "build/fuzz/corpus/$1"
+  code=0
+  "build/fuzz/tests/fuzz/fovea_fuzz_$1" -max_len=256 -timeout=10 -max_total_time="$fuzz_seconds" -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/findings/$1-" "build/fuzz/corpus/$1" >"$log_dir/fuzz-$1" 2>&1 || code=$?
+  if [ "$code" != 0 ]; then
+    grep -E -A 1 '^(finding|call):|runtime error|ERROR|Test unit' "$log_dir/fuzz-$1" >&2 || tail -n 20 "$log_dir/fuzz-$1" >&2
+    return 1
+  fi
+  say "  $1: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log_dir/fuzz-$1") calls, no finding"
+}
+
+# clang_settings [fuzzer,]: the settings of the newest clang that also links its sanitizers, and libFuzzer when asked for; with them it is
+# five times as fast as gcc 12.
 clang_settings() {
+  program='int main() {}'
+  [ -z "${1:-}" ] || program='extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }'
   for version in -21 -20 -19 -18 -17 -16 -15 -14 ""; do
     if have "clang++$version" && have "clang$version" &&
-      echo 'int main() {}' | "clang++$version" -fsanitize=address,undefined -x c++ - -o "$log_dir/sanitized" 2>/dev/null; then
+      echo "$program" | "clang++$version" -fsanitize="${1:-}address,undefined" -x c++ - -o "$log_dir/sanitized" 2>/dev/null; then
       echo "-DCMAKE_CXX_COMPILER=clang++$version -DCMAKE_C_COMPILER=clang$version"
       return
     fi
