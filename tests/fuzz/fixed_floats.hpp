@@ -91,12 +91,13 @@ inline int32_t call_quantizing(const float_rows_call& q, int32_t kind) {
 
 inline void judge_floats(const float_rows_call& q, int32_t kind, judge& j) {
   j.forbid(q.x == nullptr || q.rows.rows < 0 || q.rows.dim < 1 || q.rows.stride < 0, "counts");
+  if (j.decided()) return;
+  const range in = j.cover(q.rows.data, q.read(), 4, "x");
   if (kind == symmetric) j.forbid(q.choice != FOVEA_FIXED_S8 && q.choice != FOVEA_FIXED_S16, "dtype");
   if (kind == to_s8 || kind == to_s16) j.forbid(!std::isfinite(q.scale) || !(q.scale > 0), "scale");
   if (kind == to_s8) j.forbid(q.zero < -128 || q.zero > 127, "zero point");
   if (j.decided()) return;
-  const range in = j.cover(q.rows.data, q.read(), 4, "x"),
-              table = range_of(q.table, 1, 0, 1, 0, static_cast<wide>(table_bytes(q, kind)), 1);
+  const range table = range_of(q.table, 1, 0, 1, 0, static_cast<wide>(table_bytes(q, kind)), 1);
   const range out = range_of(q.out, 1, 0, 1, 0, static_cast<wide>(bytes_written(q, kind)), 1);
   const bool in_place = kind == subtract && q.out == q.rows.data && q.stride() == q.rows.dim;
   if (!in_place) j.read(in);
@@ -221,6 +222,11 @@ inline void check_quantizing(bytes& in) {
     const wide count = (q.read().end - q.read().begin) / 4;
     copy.assign(q.rows.data, q.rows.data + static_cast<ptrdiff_t>(count));
     before.rows.data = copy.data();
+  }
+  for (int32_t r = 0; !copy.empty() && r < q.rows.rows; ++r) {
+    const float size = largest(before, r, r + 1, 0, q.rows.dim);
+    if (known::fault((kind == symmetric || kind == asymmetric || kind == tokens) && size > 0 && size < 1e-33f))
+      return; // the scale becomes 0
   }
   if (!agrees(j, q.all, words, [&] { return call_quantizing(q, kind); })) return;
   check_floats(q, before, kind, words);

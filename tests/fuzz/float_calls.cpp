@@ -12,6 +12,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   drawn_call drawn(in);
   if (what >= 5) return check_hostile(drawn.call, drawn.all, in), 0;
   if (what == 4) check_scratch(drawn.call, drawn.all, in);
-  check_results(drawn.call, drawn.all, in);
+  check_results(drawn.call, drawn.all, in, true);
   return 0;
 }

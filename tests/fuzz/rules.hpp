@@ -28,8 +28,8 @@ class judge {
   // Memory that an argument covers. What is empty may stand anywhere.
   range cover(const void* data, const range& r, size_t element, const char* why) {
     const bool misaligned = element > 1 && reinterpret_cast<uintptr_t>(data) % element != 0;
+    by_memory_ = by_memory_ || !fits(r) || (!r.empty() && misaligned);
     forbid(!fits(r), why);
-    by_memory_ = by_memory_ || (!decided() && !r.empty() && misaligned);
     forbid(!r.empty() && (data == nullptr || misaligned), why);
     leave_open(r.empty() && misaligned, why);
     return r;
@@ -49,7 +49,7 @@ class judge {
         if (r.empty()) return true;
     return false;
   }
-  bool by_memory() const { return by_memory_; } // misaligned or overlapping
+  bool by_memory() const { return by_memory_; } // misaligned, overlapping, or beyond all addresses
   const ruling& result() const { return ruling_; }
   const std::vector<range>& inputs() const { return read_; }
   const std::vector<range>& outputs() const { return written_; }
