@@ -51,41 +51,46 @@ void each_own_unit(const plan& p, Visit visit) {
   });
 }
 
+// One kernel call per tile: of some rows of a unit, or of several KV heads that have few rows each.
 void attend_units(const plan& p, const workspace& w) {
   if (p.rows == 0) return; // however many heads and spans
-  const int64_t first_panel = p.see.first_key / 16, panels = (p.see.end + 15) / 16 - first_panel;
-  const bool every_score = p.modify.weights.data && (p.modify.weights.stage == 1 || p.modify.weights.stage == 2);
-  key_panels keys{w.panel_room >= panels && !every_score, first_panel, first_panel}; // those ask for keys that no row sees
-  int32_t kv_head = -1, heads = 0; // `heads` wait for others that go beside them, up to this one
+  const route way = choose_route(p, w);
+  const int64_t first_panel = p.see.first_key / 16;
+  packed_panels packed{first_panel, first_panel};
+  int32_t kv_head = -1, heads = 0; // `heads` wait for others, up to kv_head
   const auto attend_heads = [&]() {
-    if (heads) p.isa->attend({&p, &w, &keys, kv_head + 1 - heads, heads, 0, heads * static_cast<int32_t>(p.rows), -1});
+    if (heads) p.isa->attend({&p, &w, way, &packed, kv_head + 1 - heads, heads, 0, heads * static_cast<int32_t>(p.rows), -1});
     heads = 0;
   };
   each_own_unit(p, [&](const unit& u) {
-    if (u.kv_head != kv_head) keys.packed = first_panel;
+    if (u.kv_head != kv_head) packed.end = first_panel;
     kv_head = u.kv_head;
-    if (w.heads > 1) {
-      if (++heads == w.heads) attend_heads();
+    if (w.batched_heads > 1) {
+      if (++heads == w.batched_heads) attend_heads();
       return;
     }
     const int32_t rows = unit_row_count(p, u.row);
     for (int32_t r = 0; r < rows; r += w.rows)
-      p.isa->attend({&p, &w, &keys, u.kv_head, 1, u.row + r, static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
+      p.isa->attend({&p, &w, way, &packed, u.kv_head, 1, u.row + r, static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
   });
   attend_heads();
 }
 
 } // namespace
-} // namespace fovea
 
-int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_size) {
-  using namespace fovea;
-  plan p;
-  if (const int32_t s = make_plan(call, p)) return s;
+int32_t attend(const plan& p, void* scratch, size_t scratch_size) {
   workspace w;
   if (const int32_t s = take_scratch(p, scratch, scratch_size, w)) return s;
   attend_units(p, w);
   return FOVEA_OK;
+}
+
+} // namespace fovea
+
+int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_size) {
+  fovea::plan p;
+  if (const int32_t s = fovea::make_plan(call, p)) return s;
+  return fovea::attend(p, scratch, scratch_size);
 }
 
 int32_t fovea_merge(const fovea_attention* call) {

@@ -61,9 +61,12 @@ const kernel* find_kernel(int32_t isa) {
   return nullptr;
 }
 
+core_profile profile_of_this_core() {
 #if defined(__x86_64__) || defined(__i386__)
-bool core_of_amd() { return cpu_has<read_cpu>(cpu_of_amd) != (FOVEA_OTHER_VENDOR != 0); }
+  if (cpu_has<read_cpu>(cpu_of_amd)) return amd_profile;
 #endif
+  return other_profile;
+}
 
 } // namespace fovea
 

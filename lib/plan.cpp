@@ -222,6 +222,7 @@ int32_t make_plan(const fovea_attention* call, plan& p) {
   if (const int32_t s = check_overlap(p.bytes)) return s;
   p.isa = find_kernel(a.isa);
   if (!p.isa) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
+  p.core = profile_of_this_core();
   return FOVEA_OK;
 }
 

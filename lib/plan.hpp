@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "fovea/fovea.h"
+#include "route.hpp"
 #include "validate.hpp"
 
 namespace fovea {
@@ -38,13 +39,16 @@ struct mask_of { // one of both, or none; [head][query][key] with strides in ele
   ptrdiff_t head, query;
 };
 
+// What happens to scores before softmax: nothing, biases, or a softcap and then biases.
+enum class score_step : int8_t { plain, biased, capped };
+
 struct modifiers {
   float cap, cap_factor; // cap times log2(e), and -2 / cap: e^(-2 s / cap) = 2^(factor * s log2(e)); 0 = none
   const float *alibi, *sinks;
   mask_of mask;
   float* lse;
   fovea_weights weights; // its counts resolved
-  int step;              // which softmax step: 0 = plain, 1 = biased, 2 = capped and biased
+  score_step step;
 };
 
 struct plan {
@@ -63,11 +67,13 @@ struct plan {
   int32_t part, parts;
   float* partials;
   const kernel* isa;
+  core_profile core;
   footprint bytes;
 };
 
-// The step that serves a softcap and biases.
-constexpr int step_for(bool capped, bool biased) { return capped ? 2 : biased ? 1 : 0; }
+constexpr score_step step_for(bool capped, bool biased) {
+  return capped ? score_step::capped : biased ? score_step::biased : score_step::plain;
+}
 
 int32_t make_plan(const fovea_attention* call, plan& p);
 bool partials_bytes(const plan& p, size_t& bytes); // false on overflow

@@ -9,9 +9,8 @@ namespace fovea {
 struct neon_isa {
   using reg = float32x4_t;
   static constexpr int lanes = 4, columns_at_once = 4, rows_a_pointer = 1;
-  using wide = void;
   static constexpr int crowded = 1000;
-  static constexpr bool smaller_stairs = false, joins_rows = false, has_quarters = false, shapes_for_few = false, tells_fraction = false,
+  static constexpr bool smaller_stairs = false, joins_rows = false, scores_4x4 = false, four_row_shapes = false, tells_fraction = false,
                         fetches_values = false;
 #if defined(__aarch64__)
   static constexpr bool by_lane = true; // a product may take one factor from any lane of a register

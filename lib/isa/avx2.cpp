@@ -10,9 +10,9 @@ namespace fovea {
 namespace {
 struct avx2 : avx_isa {
   using shapes = shape_list<shape<6, 1>, shape<4, 1>, shape<2, 2>, shape<1, 4>>;
-  using scores_of_few = shape<4, 2, 8>;
-  using values_of_few = shape<4, 3, 8>; // three passes over V instead of four
-  static constexpr int rows = 48, rows_beside = 128;
+  using four_row_scores = shape<4, 2, 8>;
+  using four_row_values = shape<4, 3, 8>; // three passes over V instead of four
+  static constexpr int rows = 48, batched_rows = 128;
 };
 } // namespace
 const kernel avx2_kernel = kernel_of<avx2>(FOVEA_AVX2);

@@ -1,4 +1,4 @@
-// AVX-512: 32 registers, a tile of 12 x 32 or 6 x 64 takes 24 of them.
+// AVX-512: 32 registers, a tile of 12 x 32 takes 24 of them.
 #include "build.hpp"
 
 #if FOVEA_WITH_AVX512
@@ -10,9 +10,8 @@ namespace fovea {
 namespace {
 struct avx512 : avx512_isa {
   using shapes = shape_list<shape<12, 2>, shape<8, 2>, shape<4, 4>, shape<2, 4>, shape<1, 4>>;
-  using wide = shape<6, 4>;
   static constexpr bool smaller_stairs = true; // sixteen registers are enough to be fast
-  static constexpr int rows = 48, rows_beside = 128;
+  static constexpr int rows = 48, batched_rows = 128;
 };
 } // namespace
 const kernel avx512_kernel = kernel_of<avx512>(FOVEA_AVX512);

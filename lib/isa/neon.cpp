@@ -10,7 +10,7 @@ namespace fovea {
 namespace {
 struct neon : neon_isa {
   using shapes = shape_list<shape<2, 1>, shape<1, 2>>;
-  static constexpr int rows = 24, rows_beside = 32;
+  static constexpr int rows = 24, batched_rows = 32;
 };
 } // namespace
 const kernel neon_kernel = kernel_of<neon>(FOVEA_NEON);

@@ -10,7 +10,7 @@ namespace fovea {
 namespace {
 struct neon64 : neon_isa {
   using shapes = shape_list<shape<4, 1>, shape<2, 2>, shape<1, 4>>;
-  static constexpr int rows = 24, rows_beside = 32;
+  static constexpr int rows = 24, batched_rows = 32;
 };
 } // namespace
 const kernel neon64_kernel = kernel_of<neon64>(FOVEA_NEON64);

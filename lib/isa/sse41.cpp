@@ -10,7 +10,7 @@ namespace fovea {
 namespace {
 struct sse41 : xsimd_isa<xsimd::sse4_1> {
   using shapes = shape_list<shape<2, 1>, shape<1, 2>>;
-  static constexpr int rows = 24, rows_beside = 32;
+  static constexpr int rows = 24, batched_rows = 32;
 };
 } // namespace
 const kernel sse41_kernel = kernel_of<sse41>(FOVEA_SSE41);

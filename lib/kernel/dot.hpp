@@ -1,7 +1,7 @@
 // Products of rows with a vector: four chains of sixteen lanes, joined by one fixed tree. docs/numerics.md, section 9.
 #pragma once
 #include "kernel/rows.hpp"
-#include "kernel/visit.hpp"
+#include "kernel/shapes.hpp"
 
 namespace fovea {
 

@@ -1,7 +1,7 @@
 // Spans come together: two results (reference, sum, output) become one, in ascending order; and the final division.
 #pragma once
-#include "kernel/ending.hpp"
-#include "kernel/visit.hpp"
+#include "kernel/output.hpp"
+#include "kernel/values.hpp"
 
 namespace fovea {
 
@@ -26,8 +26,8 @@ FOVEA_INLINE f32x16<Isa> merged(const f32x16<Isa>& old, const f32x16<Isa>& next,
 }
 
 template <class Isa>
-FOVEA_INLINE void write_result(float* out, int c, int v_dim, const f32x16<Isa>& o, float inverse) {
-  const auto result = fma_by(inverse, o, f32x16<Isa>::all(0));
+FOVEA_INLINE void write_result(float* out, int c, int v_dim, const f32x16<Isa>& o, float factor) {
+  const auto result = fma_by(factor, o, f32x16<Isa>::all(0));
   if (v_dim < 16)
     store_first(out, result, v_dim);
   else
@@ -39,29 +39,29 @@ template <class Isa>
 __attribute__((noinline)) void join_span(const workspace& w, int rows, int width) {
   using vector = f32x16<Isa>;
   for (int r = 0; r < rows; ++r) {
-    const factors f = meet<Isa>(w.total_top[r], w.top[r]);
-    float* sum = w.total_sum + r * 16;
+    const factors f = meet<Isa>(w.all_top[r], w.top[r]);
+    float* sum = w.all_sum + r * 16;
     merged(vector::load(sum), vector::load(w.sum + r * 16), f).store(sum);
     for (int c = 0; c < width; c += 16) {
-      float* o = w.total_o + static_cast<ptrdiff_t>(r) * width + c;
+      float* o = w.all_o + static_cast<ptrdiff_t>(r) * width + c;
       merged(vector::load(o), vector::load(w.o + static_cast<ptrdiff_t>(r) * width + c), f).store(o);
     }
-    w.total_top[r] = f.top;
+    w.all_top[r] = f.top;
   }
 }
 
-// After the last span: what all spans together gave leaves.
+// After the last span: what all spans together gave becomes the output.
 template <class Isa>
 __attribute__((noinline)) void write_results(const tile_job& job) {
   const plan& p = *job.p;
   const workspace& w = *job.w;
   const int rows = job.rows;
-  for (int r = 0; r < rows; ++r) w.inverse[r] = sum_tree(f32x16<Isa>::load(w.total_sum + r * 16));
-  end_rows<Isa>(job, w.total_top, 0, rows);
+  for (int r = 0; r < rows; ++r) w.total[r] = sum_tree(f32x16<Isa>::load(w.all_sum + r * 16));
+  end_rows<Isa>(job, w.all_top, 0, rows);
   const int width = up16(p.v_dim);
   for (int r = 0; r < rows; ++r) {
-    const float* o = w.total_o + static_cast<ptrdiff_t>(r) * width;
-    for (int c = 0; c < width; c += 16) write_result(w.out_rows[r], c, p.v_dim, f32x16<Isa>::load(o + c), w.inverse[r]);
+    const float* o = w.all_o + static_cast<ptrdiff_t>(r) * width;
+    for (int c = 0; c < width; c += 16) write_result(w.out_rows[r], c, p.v_dim, f32x16<Isa>::load(o + c), w.factor[r]);
   }
 }
 

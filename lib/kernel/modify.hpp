@@ -1,13 +1,13 @@
 // What may happen to a score before softmax: softcap, ALiBi, an additive or a bool mask. docs/numerics.md, section 8.
 #pragma once
+#include "kernel/block.hpp"
 #include "kernel/exp2.hpp"
-#include "kernel/visit.hpp"
 
 namespace fovea {
 
 constexpr float minus_infinity = -__builtin_inff(); // the mark of a key that a mask hides: its weight is 0, it is never exponentiated
 
-// What a softmax step does, known when it is compiled; a call takes one of three.
+// What a softmax step does, known when it is compiled; a call takes one of three: see score_step.
 template <bool Capped, bool Biased>
 struct step {
   static constexpr bool capped = Capped, biased = Biased, plain = !Capped && !Biased;
@@ -72,13 +72,12 @@ FOVEA_INLINE void write_out(const uint8_t* mask, float* out) {
   }
 }
 
-FOVEA_INLINE row_bias bias_of(const visit& z, int row) {
-  if (z.unbiased) return {};
-  const plan& p = *z.job->p;
+FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row) {
+  const plan& p = *job.p;
   const modifiers& m = p.modify;
-  const row_place at = place_of(*z.job, row);
-  const ptrdiff_t start = at.head * m.mask.head + at.query * m.mask.query + static_cast<ptrdiff_t>(z.block - p.see.first_key);
-  return {m.alibi ? -m.alibi[at.head] * log2_e : 0, static_cast<float>(p.see.position + at.query - z.block),
+  const row_place at = place_of(job, row);
+  const ptrdiff_t start = at.head * m.mask.head + at.query * m.mask.query + static_cast<ptrdiff_t>(b.first_key - p.see.first_key);
+  return {m.alibi ? -m.alibi[at.head] * log2_e : 0, static_cast<float>(p.see.position + at.query - b.first_key),
           m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr};
 }
 

@@ -49,12 +49,12 @@ FOVEA_INLINE void pack_lanes(const float* const (&at)[Isa::lanes], int dim, floa
     for (int l = 0; l < Isa::lanes; ++l) out[c * lead + l] = at[l][c];
 }
 
-// One panel: sixteen lanes, lane l is the row of key `first + l`. Lanes outside first_key .. end-1 repeat the nearest row given.
+// One panel: sixteen lanes, lane l is the row of key `first + l`. Lanes outside first_key .. end-1 repeat the nearest row given; `row` is the
+// first of those that are given.
 template <class Isa>
-inline void pack_panel(const float* rows, ptrdiff_t stride, int64_t first, int64_t first_key, int64_t end, int dim, float* panel) {
+inline void pack_panel(const float* row, ptrdiff_t stride, int64_t first, int64_t first_key, int64_t end, int dim, float* panel) {
   const bool all_given = first >= first_key && first + 16 <= end;
   const float* at[Isa::lanes];
-  const float* row = rows + static_cast<ptrdiff_t>(larger(first, first_key) - first_key) * stride;
   for (int l = 0; l < 16; l += Isa::lanes) {
     for (int i = 0; i < Isa::lanes; ++i) {
       at[i] = row;

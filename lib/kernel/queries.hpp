@@ -1,15 +1,15 @@
 // The rows of a tile: where their queries and outputs stand, what each of them sees, and the queries times the scale.
 #pragma once
-#include "kernel.hpp"
+#include "kernel/block.hpp"
 #include "kernel/pack.hpp"
-#include "kernel/visit.hpp"
+#include "kernel/shapes.hpp"
 
 namespace fovea {
 
-// How many KV heads go side by side. Where it is always one, compilers know.
+// How many KV heads share a tile. Where it is always one, compilers know.
 template <class Isa>
 FOVEA_INLINE int heads_of(const tile_job& job) {
-  return Isa::rows_beside > 0 ? job.heads : 1;
+  return Isa::batched_rows > 0 ? job.heads : 1;
 }
 
 template <class Isa>
@@ -17,7 +17,7 @@ class rows_of_tile {
  public:
   int per_head, per_head_in_groups; // rows of each KV head, and with the last group rounded up
   int in_groups;                    // rows of the tile, the last group rounded up
-  bool alike;                       // all rows see the same keys
+  bool same_keys;                   // all rows see the same keys
   bool stretched;                   // the scores of some row are to be stretched
   seen any;                         // keys that some row sees
   const float* first_q;             // the query of row 0
@@ -28,10 +28,10 @@ class rows_of_tile {
     const int head_in_group = static_cast<int>(job.row % p.group);
     const int64_t query = job.row / p.group;
     const seen begins = seen_by(p.see, query), ends = seen_by(p.see, (job.row + per_head - 1) / p.group);
-    alike = begins == ends; // runs only grow, so all rows between see the same
+    same_keys = begins == ends; // runs only grow, so all rows between see the same
     any = {ends.head, begins.from, ends.to};
     find_seen(head_in_group, query, begins, ends);
-    by_groups<Isa>(per_head, alike, [&](auto, int, int end) { per_head_in_groups = end; });
+    by_groups<Isa>(per_head, same_keys, [&](auto, int, int end) { per_head_in_groups = end; });
     in_groups = job.rows - per_head + per_head_in_groups;
     const float* q = p.q.data + static_cast<ptrdiff_t>(query) * p.q.token;
     float* out = p.out.data + static_cast<ptrdiff_t>(query) * p.out.token;
@@ -46,7 +46,46 @@ class rows_of_tile {
 
   int64_t end() const { return any.to > any.from ? any.to : any.head; } // behind the last key that any row sees
   // Rows that only fill the last group see what the last row sees.
-  const seen& seen_of(int row) const { return w_.sees[alike ? 0 : row < job_.rows ? row : job_.rows - 1]; }
+  const seen& seen_of(int row) const { return w_.sees[same_keys ? 0 : row < job_.rows ? row : job_.rows - 1]; }
+
+  // What the rows see of the block that begins with absolute key `first_key`. Its runs stand in the workspace until the next block.
+  block block_at(int64_t first_key) const {
+    const plan& p = *job_.p;
+    const int32_t at = static_cast<int32_t>(first_key), first = static_cast<int32_t>(larger(first_key, p.see.first_key));
+    const int32_t end = static_cast<int32_t>(smaller(first_key + block_keys, p.see.end));
+    const auto within = [=](int32_t key) { return (key < first ? first : key < end ? key : end) - at; };
+    block b{};
+    b.first_key = first_key;
+    key_runs& runs = b.runs;
+    for (int run = 0; run < 2; ++run) {
+      runs.from[run] = w_.runs + 2 * run * w_.rows;
+      runs.to[run] = runs.from[run] + w_.rows;
+    }
+    runs.first = any.head > first ? 0 : 1;
+    const int32_t from = within(w_.sees[0].from), to = within(w_.sees[0].to);
+    for (int r = 0; r < in_groups; ++r) {
+      runs.from[1][r] = same_keys ? from : within(seen_of(r).from);
+      runs.to[1][r] = same_keys ? to : within(seen_of(r).to);
+    }
+    for (int r = 0; r < in_groups && runs.first == 0; ++r) {
+      runs.from[0][r] = first - at;
+      runs.to[0][r] = within(seen_of(r).head);
+    }
+    runs.begin = runs.from[1][in_groups - 1];
+    runs.end = runs.to[1][in_groups - 1];
+    const bool begins = runs.first == 1 && runs.from[1][0] == runs.begin && runs.begin % 16 == 0; // then so do all rows between
+    runs.same = !begins ? fovea::same_keys::none : runs.to[1][0] == runs.end ? fovea::same_keys::all : fovea::same_keys::begin;
+    return b;
+  }
+
+  // How many rows need no key behind this block, `before` of which needed none of it either. Rows that fill the last group count when all
+  // others have finished.
+  int finished_after(const block& b, int before) const {
+    const int64_t end = smaller(b.first_key + block_keys, job_.p->see.end);
+    int finished = same_keys && w_.sees[0].to <= end ? job_.rows : before;
+    while (finished < job_.rows && seen_of(finished).to <= end) ++finished;
+    return finished == job_.rows || b.first_key + block_keys >= this->end() ? in_groups : finished;
+  }
 
   // A finite q times the scale may overflow although the scores do not: such a row got only a part of the scale, and its scores get the
   // rest, a power of two. docs/numerics.md, section 2.
@@ -86,14 +125,14 @@ class rows_of_tile {
   // What each row sees, or what all of them see.
   void find_seen(int head_in_group, int64_t query, const seen& begins, const seen& ends) const {
     const visibility& see = job_.p->see;
-    const bool begin_alike = Isa::lanes > 1 && begins.head == ends.head && begins.from == ends.from; // so only the end moves
-    const int group = job_.p->group, rows = alike ? 1 : job_.rows;
+    const bool same_begin = Isa::lanes > 1 && begins.head == ends.head && begins.from == ends.from; // so only the end moves
+    const int group = job_.p->group, rows = same_keys ? 1 : job_.rows;
     seen s = begins, *sees = w_.sees;
     for (int r = 0; r < rows; ++r) {
       sees[r] = s;
       if (++head_in_group < group) continue;
       head_in_group = 0, ++query; // the next row is the first head of the next query
-      if (begin_alike)
+      if (same_begin)
         s.to = static_cast<int32_t>(clamp(see.position + query + see.right + 1, begins.to, see.end));
       else
         s = seen_by(see, query);

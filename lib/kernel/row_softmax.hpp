@@ -1,13 +1,13 @@
 // Softmax of rows, lanes are columns: find the largest score, weigh, divide by the sum. docs/numerics.md, section 9.
 #pragma once
-#include "kernel/ending.hpp"
+#include "kernel/output.hpp"
 #include "kernel/row_stream.hpp"
 
 namespace fovea {
 
 // Scores as the modifiers of attention leave them: in base 2, hidden ones -infinity.
 template <class Isa, class Step>
-__attribute__((noinline)) void modify_row(const softmax_job& job, ptrdiff_t r, scored_row& row) {
+__attribute__((noinline)) void modify_scores_of_row(const softmax_job& job, ptrdiff_t r, scored_row& row) {
   const mask_of& mask = job.modify.mask;
   const row_bias bias{0, 0, mask.bias ? mask.bias + r * mask.query : nullptr, mask.shown ? mask.shown + r * mask.query : nullptr};
   const auto unit = f32x16<Isa>::all(job.scale * log2_e), hidden = f32x16<Isa>::all(minus_infinity);
@@ -41,13 +41,11 @@ FOVEA_INLINE float softmax_row(const softmax_job& job, ptrdiff_t r, float& peak)
   const float* in = job.in + r * job.in_stride;
   take_row(in, job.out + r * job.out_stride, job.shown, row);
   if (row.left) load_rest<Isa>(in, job.shown).store(row.rest);
-  const int step_kind = job.modify.step;
-  if (step_kind == 2)
-    modify_row<Isa, general_step>(job, r, row);
-  else if (step_kind)
-    modify_row<Isa, biased_step>(job, r, row);
+  const score_step step = job.modify.step;
+  if (step == score_step::capped) modify_scores_of_row<Isa, general_step>(job, r, row);
+  if (step == score_step::biased) modify_scores_of_row<Isa, biased_step>(job, r, row);
   bool near;
-  const weighing by = weighing_of(find_range<Isa>(row), step_kind ? 1 : job.scale * log2_e, near);
+  const weighing by = weighing_of(find_range<Isa>(row), step == score_step::plain ? job.scale * log2_e : 1, near);
   const float total = near ? weigh_row<Isa, false>(row, by) : weigh_row<Isa, true>(row, by);
   divide_row<Isa>(row, total);
   peak = by.peak;
@@ -57,7 +55,7 @@ FOVEA_INLINE float softmax_row(const softmax_job& job, ptrdiff_t r, float& peak)
 template <class Isa>
 void softmax_rows(const softmax_job& job) {
   const auto tell = [&](ptrdiff_t r, float total, float peak) FOVEA_LAMBDA_INLINE {
-    if (job.lse) job.lse[r] = log_of_sum<Isa>(total, peak, job.modify.step ? ln_2 : job.scale);
+    if (job.lse) job.lse[r] = log_of_sum<Isa>(total, peak, job.modify.step == score_step::plain ? job.scale : ln_2);
   };
   if constexpr (Isa::lanes >= 8)
     if (streams(job)) return stream_rows<Isa>(job, tell);

@@ -9,9 +9,8 @@ namespace fovea {
 struct scalar_isa {
   using reg = float;
   static constexpr int lanes = 1;
-  using wide = void;
   static constexpr int crowded = 1000;
-  static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, has_quarters = false, shapes_for_few = false,
+  static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, scores_4x4 = false, four_row_shapes = false,
                         tells_fraction = false, fetches_values = false;
   static constexpr int columns_at_once = 4, rows_a_pointer = 1;
   static FOVEA_INLINE reg load(const float* p) { return *p; }

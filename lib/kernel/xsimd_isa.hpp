@@ -11,10 +11,9 @@ struct xsimd_isa {
   using reg = xsimd::batch<float, Arch>;
   using ints = xsimd::batch<int32_t, Arch>;
   static constexpr int lanes = static_cast<int>(reg::size);
-  using wide = void;
   static constexpr int crowded = 1000; // registers in use from which on add_product is called for: never
-  static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, has_quarters = false;
-  static constexpr bool shapes_for_few = false, tells_fraction = false, fetches_values = false;
+  static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, scores_4x4 = false;
+  static constexpr bool four_row_shapes = false, tells_fraction = false, fetches_values = false;
   static constexpr int columns_at_once = 4, rows_a_pointer = 3; // an address may add another register once or twice
   static FOVEA_INLINE reg load(const float* p) { return reg::load_unaligned(p); }
   static FOVEA_INLINE void store(float* p, reg x) { x.store_unaligned(p); }

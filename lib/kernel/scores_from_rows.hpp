@@ -1,27 +1,17 @@
-// Scores for one to four queries straight from rows of K, transposed in registers: for so few queries a panel in memory would cost more
+// Scores for one to four queries from rows of K as they stand, transposed in registers: for so few queries a panel in memory would cost more
 // than the product itself. The chains are those of the tile: one for each key, over dim, ascending.
 #pragma once
 #include "kernel/pack.hpp"
-#include "kernel/visit.hpp"
+#include "kernel/scores.hpp"
 
 namespace fovea {
-
-struct key_rows { // keys from .. past-1 of the block stand at `at`; those from `to` on nobody sees
-  const float* at;
-  ptrdiff_t stride;
-  int from, to, past;
-
-  // How many are scored by steps of so many, the last of which may begin among keys that have been scored already: what is seen, but a
-  // whole step at least. 0 where keys do not fill one.
-  int scored(int step) const { return past - from < step ? 0 : to - from < step ? step : to - from; }
-};
 
 // As many groups of keys at once as hide the latency of a chain and what memory takes; with several rows, as many as may share what is
 // broadcast.
 template <class Isa, int Rows>
-constexpr int straight_groups = Rows == 1 ? (Isa::lanes >= 4 ? 32 / Isa::lanes : 8) : (Isa::lanes >= 8 ? 2 : 8 / Rows);
+constexpr int key_groups = Rows == 1 ? (Isa::lanes >= 4 ? 32 / Isa::lanes : 8) : (Isa::lanes >= 8 ? 2 : 8 / Rows);
 template <class Isa, int Rows>
-constexpr int straight_keys = straight_groups<Isa, Rows> * Isa::lanes;
+constexpr int keys_of_step = key_groups<Isa, Rows> * Isa::lanes;
 
 // Four numbers of each row of q.
 template <class Isa, int Rows, class View>
@@ -56,8 +46,8 @@ FOVEA_INLINE typename Isa::reg column_of(const typename Isa::reg (&t)[Columns], 
 
 // A few columns of all keys of a step.
 template <class Isa, int Rows, int Columns, class View>
-FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q, typename Isa::reg (&acc)[straight_groups<Isa, Rows>][Rows]) {
-  constexpr int groups = straight_groups<Isa, Rows>, together = Rows == 1 ? 1 : groups;
+FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q, typename Isa::reg (&acc)[key_groups<Isa, Rows>][Rows]) {
+  constexpr int groups = key_groups<Isa, Rows>, together = Rows == 1 ? 1 : groups;
   const fours<Isa, Rows, View> x(q);
 #pragma GCC unroll 8
   for (int from = 0; from < groups; from += together) {
@@ -107,7 +97,7 @@ class next_rows {
 
 template <class Isa, int Rows>
 FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const float* q_rows, float* s) {
-  constexpr int groups = straight_groups<Isa, Rows>, keys = straight_keys<Isa, Rows>;
+  constexpr int groups = key_groups<Isa, Rows>, keys = keys_of_step<Isa, Rows>;
   typename Isa::reg acc[groups][Rows];
 #pragma GCC unroll 8
   for (int g = 0; g < groups; ++g)
@@ -129,22 +119,25 @@ FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const fl
 }
 
 // Steps over the keys, for rows from `row` on. Nothing is done, and false returned, where they do not fill one step.
-template <class Isa, int Rows>
-__attribute__((noinline)) bool score_steps(const visit& z, const key_rows& keys, int row) {
-  constexpr int step = straight_keys<Isa, Rows>;
-  const int count = keys.scored(step);
+template <class Isa, int Rows, class Element>
+__attribute__((noinline)) bool score_steps(const score_rows& z, const key_rows<Element>& keys, int row) {
+  constexpr int step = keys_of_step<Isa, Rows>;
+  const int count = keys.scored(step), dim = static_cast<int>(z.dim);
   const ptrdiff_t stride = keys.stride;
-  const float *k = keys.at, *q = z.q + row * static_cast<ptrdiff_t>(z.dim);
+  const float *k = keys.at, *q = z.q + row * z.dim;
   float* s = z.s + row * score_stride + keys.from;
   for (int left = count; left > 0; left -= step, k += step * stride, s += step) {
-    if (left < step) k -= (step - left) * stride, s -= step - left;
-    score_step<Isa, Rows>(k, stride, z.dim, q, s);
+    if (left < step) {
+      k -= (step - left) * stride;
+      s -= step - left;
+    }
+    score_step<Isa, Rows>(k, stride, dim, q, s);
   }
   return count > 0;
 }
 
-template <class Isa>
-FOVEA_INLINE bool score_straight(const visit& z, const key_rows& keys, int row, int rows) {
+template <class Isa, class Element>
+FOVEA_INLINE bool score_key_rows(const score_rows& z, const key_rows<Element>& keys, int row, int rows) {
   if (rows == 1) return score_steps<Isa, 1>(z, keys, row);
   if (rows == 2) return score_steps<Isa, 2>(z, keys, row);
   return score_steps<Isa, 4>(z, keys, row);

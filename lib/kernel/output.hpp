@@ -1,4 +1,4 @@
-// How a row ends: its sum becomes the factor of its output, a sink joins the sum, and the log-sum-exp is told. Lanes are rows here.
+// How a row ends: its sum becomes the factor of its output, a sink joins the sum, and the log-sum-exp is written. Lanes are rows here.
 #pragma once
 #include "kernel.hpp"
 #include "kernel/exp2.hpp"
@@ -47,7 +47,7 @@ inline ending<Isa> end_of(const one_register<Isa>& total, const one_register<Isa
   return {old * inverse_of<Isa>(sum), if_equal<Isa>(sum, 0, none, lse)};
 }
 
-// Rows from .. to-1 of a tile end: w.inverse holds their totals and gets their factors.
+// Rows from .. to-1 of a tile end: their totals become the factors of their output. `top` is what their weights are relative to.
 template <class Isa>
 __attribute__((noinline)) void end_rows(const tile_job& job, const float* top, int from, int to) {
   constexpr int lanes = Isa::lanes;
@@ -56,16 +56,16 @@ __attribute__((noinline)) void end_rows(const tile_job& job, const float* top, i
   const workspace& w = *job.w;
   const modifiers& m = p.modify;
   for (int at = from & -lanes; at < to; at += lanes) {
-    const auto total = rows::load(w.inverse + at);
+    const auto total = rows::load(w.total + at), before = rows::load(w.factor + at);
     const int a = from > at ? from - at : 0, b = to - at < lanes ? to - at : lanes;
     if (!m.sinks && !m.lse) {
-      inside(a, b, inverse_of<Isa>(total), total).store(w.inverse + at);
+      inside(a, b, inverse_of<Isa>(total), before).store(w.factor + at);
       continue;
     }
     float sink[lanes], lse[lanes];
     for (int i = 0; i < lanes; ++i) sink[i] = m.sinks && i >= a && i < b ? m.sinks[place_of(job, at + i).head] : -__builtin_inff();
     const auto end = end_of<Isa>(total, rows::load(top + at), rows::load(sink));
-    inside(a, b, end.factor, total).store(w.inverse + at);
+    inside(a, b, end.factor, before).store(w.factor + at);
     end.lse.store(lse);
     for (int i = a; i < b && m.lse; ++i) {
       const row_place place = place_of(job, at + i);
