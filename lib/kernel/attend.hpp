@@ -95,7 +95,7 @@ class tile_of_rows {
       end_rows<Isa>(job_, w_.top, b.finished_before, b.finished_after < job_.rows ? b.finished_after : job_.rows);
     for (int h = 0; h < heads_of<Isa>(job_); ++h) {
       const rows_of_head rows = rows_of(h);
-      const value_phase<Element> values(job_, b, head(h).values(b.first_key), rows.from + rows.count);
+      const value_phase<Element> values(job_, b, head(h).values(b.first_key));
       add_values<Isa>(values, b, rows, job_.way.four_row_tiles);
     }
   }

@@ -157,8 +157,13 @@ class rows_of_tile {
     for (int r = 0; r < rows; ++r) w_.out_rows[row + r] = out + r * out_step;
     scale(q, q_step, job_.p->scale, row, rows);
   }
-  void repeat_last_row() const { // where the last group is not full
+  // Where the last group is not full. What these rows give is written to their o, which nobody reads.
+  void repeat_last_row() const {
     const int rows = in_groups - job_.rows;
+    for (int r = job_.rows; r < in_groups; ++r) {
+      w_.out_rows[r] = w_.o + r * static_cast<ptrdiff_t>(up16(job_.p->v_dim));
+      w_.factor[r] = 0;
+    }
     if (rows > 0) scale(w_.q + (job_.rows - 1) * static_cast<ptrdiff_t>(job_.p->dim), 0, 1, job_.rows, rows);
   }
   __attribute__((noinline)) void scale(const float* q, ptrdiff_t step, float by, int row, int rows) const {

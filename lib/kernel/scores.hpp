@@ -66,6 +66,10 @@ __attribute__((noinline)) void score_groups(const score_rows& rows, const key_pa
   });
 }
 
+// Where all rows see the same keys of a block, AVX-512 takes 24 of them at a time in tiles of 6 x 64: ten loads for 24 products, where 12 x 32
+// takes fourteen. Gains 3 % of a prefill of 8x32, 1 % of 8x64 (Zen 4).
+constexpr int wide_rows = 24;
+
 // All rows of a head, one run.
 template <class Isa>
 FOVEA_INLINE void score_panels(const tile_job& job, const key_runs& runs, const key_panels& k, int run, const rows_of_head& rows) {
@@ -77,8 +81,14 @@ FOVEA_INLINE void score_panels(const tile_job& job, const key_runs& runs, const 
   if constexpr (Isa::lanes == 16) // on one panel eight rows are not products enough to hide how long one takes
     if (rows.same_keys && rows.count % 16 == 0 && k.to == k.from + 16)
       return score_groups<Isa, shape<16, 1>>(z, k, from, to, row, row + rows.count);
-  by_groups<Isa>(rows.count, rows.same_keys,
-                 [&](auto s, int first, int end) { score_groups<Isa, decltype(s)>(z, k, from, to, row + first, row + end); });
+  int first_row = row;
+  if constexpr (Isa::lanes == 16)
+    if (runs.same == same_keys::all && rows.count >= wide_rows) {
+      first_row += rows.count / wide_rows * wide_rows;
+      score_groups<Isa, shape<6, 4>>(z, k, from, to, row, first_row);
+    }
+  by_groups<Isa>(row + rows.count - first_row, rows.same_keys,
+                 [&](auto s, int first, int end) { score_groups<Isa, decltype(s)>(z, k, from, to, first_row + first, first_row + end); });
 }
 
 } // namespace fovea

@@ -21,9 +21,15 @@ struct levels {
   }
 };
 
-// Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds.
-template <class Isa, bool Hides, same_keys Same>
-FOVEA_INLINE f32x16<Isa> weigh_row(const key_runs& runs, float* scores, int row, float from_shift, float from_floor) {
+struct nothing_else {
+  FOVEA_INLINE void operator()(int, int) const {}
+};
+
+// Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds. Each vector of keys
+// also goes to meanwhile(first key, how many count): an exponential alone waits for its own chain of operations.
+template <class Isa, bool Hides, same_keys Same, class Meanwhile = nothing_else>
+FOVEA_INLINE f32x16<Isa> weigh_row(const key_runs& runs, float* scores, int row, float from_shift, float from_floor,
+                                   Meanwhile&& meanwhile = {}) {
   float* s = scores + row * score_stride;
   const auto shift = Isa::spread(from_shift), floor = Isa::spread(from_floor);
   const auto zero = f32x16<Isa>::all(0);
@@ -39,11 +45,13 @@ FOVEA_INLINE f32x16<Isa> weigh_row(const key_runs& runs, float* scores, int row,
         const auto w = weight(f32x16<Isa>::load_together(s + j));
         w.store(s + j);
         sum = sum + w;
+        meanwhile(j, 16);
       },
       [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
         const auto score = f32x16<Isa>::load(s + j), w = weight(score);
         inside(a, b, w, score).store(s + j);
         sum = sum + inside(a, b, w, zero);
+        meanwhile(j, b);
       });
   return sum;
 }
@@ -119,6 +127,64 @@ __attribute__((noinline)) void weigh(const tile_job& job, const block& b, const 
   total_rows<Isa>(w, soon.from, soon.to);
 }
 
+// The largest scores of two rows that see the same keys, found while another one is weighed.
+template <class Isa>
+struct search_of_two {
+  const float *first, *second;
+  f32x16<Isa> highest[2];
+
+  FOVEA_INLINE search_of_two(const float* scores, int row, int rows)
+      : first(scores + row * score_stride),
+        second(row + 1 < rows ? first + score_stride : first),
+        highest{f32x16<Isa>::all(lowest), f32x16<Isa>::all(lowest)} {}
+  FOVEA_INLINE void operator()(int j, int count) {
+    const auto nothing = f32x16<Isa>::all(lowest), x = f32x16<Isa>::load(first + j), y = f32x16<Isa>::load(second + j);
+    highest[0] = max(count == 16 ? x : inside(0, count, x, nothing), highest[0]);
+    highest[1] = max(count == 16 ? y : inside(0, count, y, nothing), highest[1]);
+  }
+};
+
+// All rows see the same keys: while the first half of a register of rows is weighed, the largest scores of the next one are found. So its
+// references are there before it is its turn, and nothing waits for them. Gains 3 % of a prefill of 8x32, 1 % of 8x64 (AVX-512, Zen 4).
+template <class Isa>
+__attribute__((noinline)) void raise_and_weigh(const tile_job& job, const block& b, const float* first_q) {
+  const workspace w = *job.w;
+  const key_runs runs = b.runs;
+  const int rows = job.rows;
+  const bool opens = b.opens_span;
+  const rows_to_prefetch soon(job, b, first_q);
+  largest_of_rows<Isa> peaks;
+  int end = end_of_register<Isa>(rows, 0);
+  bool moved = raise_register<Isa>(w, b, 0, end, plain_peaks<Isa, same_keys::all>(job, runs, 0, end));
+  for (int from = 0; from < rows; from += Isa::lanes) {
+    const levels<Isa> by(w.top + from, moved);
+    const int next = end, searched = end_of_register<Isa>(rows, next) - next;
+    const auto weigh = [&](int r, auto& meanwhile) FOVEA_LAMBDA_INLINE {
+      if (soon.any) soon.prefetch_row(*job.p, w.out_rows, r);
+      auto sum = weigh_row<Isa, false, same_keys::all>(runs, w.s, r, by.shift[r - from], by.floor[r - from], meanwhile);
+      if (!opens) sum = fma_by(w.rescale[r], f32x16<Isa>::load(w.sum + r * 16), sum);
+      sum.store(w.sum + r * 16);
+    };
+    int i = 0;
+    for (; 2 * i < searched; ++i) {
+      search_of_two<Isa> search(w.s, next + 2 * i, rows);
+      weigh(from + i, search);
+      peaks.set(2 * i, search.highest[0]);
+      peaks.set(2 * i + 1, search.highest[1]);
+    }
+    if (searched > 0) moved = raise_register<Isa>(w, b, next, next + searched, peaks.of_first(searched));
+    for (; from + i < end; ++i) {
+      nothing_else none;
+      weigh(from + i, none);
+    }
+    end = next + searched;
+  }
+  total_rows<Isa>(w, soon.from, soon.to);
+}
+
+// A row of fewer keys does not wait long.
+constexpr int long_row = 96;
+
 template <class Isa>
 __attribute__((noinline)) bool raise_modified_tops(const tile_job& job, const block& b,
                                                    float (*modify)(const tile_job&, const key_runs&, int, const row_bias&)) {
@@ -141,6 +207,8 @@ void plain_softmax_step(const tile_job& job, const block& b, const float* first_
 template <class Isa, class Step>
 void softmax_step(const tile_job& job, const block& b, const float* first_q) {
   if constexpr (Step::plain) {
+    if constexpr (Isa::lanes == 16)
+      if (b.runs.same == same_keys::all && b.runs.end - b.runs.begin >= long_row) return raise_and_weigh<Isa>(job, b, first_q);
     if (Isa::lanes > 1 && b.runs.same == same_keys::all) return plain_softmax_step<Isa, same_keys::all>(job, b, first_q);
     if (Isa::lanes > 1 && b.runs.same == same_keys::begin) return plain_softmax_step<Isa, same_keys::begin>(job, b, first_q);
     plain_softmax_step<Isa, same_keys::none>(job, b, first_q);

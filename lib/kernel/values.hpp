@@ -24,6 +24,7 @@ struct columns {
   FOVEA_INLINE void store(float* p, const Vector& x) const {
     store_first(p, x, count);
   }
+  FOVEA_INLINE columns without_fetching() const { return *this; }
 };
 template <class Element>
 struct whole_columns : columns<Element> {
@@ -37,6 +38,7 @@ struct whole_columns : columns<Element> {
   FOVEA_INLINE void store(float* p, const Vector& x) const {
     x.store(p);
   }
+  FOVEA_INLINE whole_columns without_fetching() const { return *this; }
 };
 
 // The same where memory is the limit, as for a few rows in several passes over V: each pass prefetches its part of the next block, or of
@@ -57,26 +59,19 @@ FOVEA_INLINE auto columns_for(ptrdiff_t v_stride, int in_o, int at) {
     return whole_columns<Element>{{in_o, at, Shape::lanes}};
 }
 
-struct key_limit { // one for each row of a group, or one for all
-  const int32_t* each;
-  int32_t all;
-  FOVEA_INLINE int operator[](int m) const { return each ? each[m] : all; }
-};
-
 // What the tiles of one KV head share in a block.
 template <class Element>
 struct value_phase {
-  const float* s; // weights
+  float* s; // weights
   value_rows<Element> v;
   float* o;
   const float *rescale, *factor;
   float* const* out;
   int v_dim, width;
-  int end_row; // the last group may compute a few rows more, which are not written
   bool opens_span;
   bool masked; // a mask may hide keys within the runs
 
-  value_phase(const tile_job& job, const block& b, const value_rows<Element>& values, int row_after_last)
+  value_phase(const tile_job& job, const block& b, const value_rows<Element>& values)
       : s(job.w->s),
         v(values),
         o(job.w->o),
@@ -85,98 +80,174 @@ struct value_phase {
         out(job.w->out_rows),
         v_dim(job.p->v_dim),
         width(up16(job.p->v_dim)),
-        end_row(row_after_last),
         opens_span(b.opens_span),
         masked(job.p->modify.mask.bias || job.p->modify.mask.shown) {}
 };
 
-// The exact way: each row for itself over its own keys from .. to-1, hidden ones left out if wanted. Takes the accumulator through memory.
-template <class Isa, class Shape, class Element, class Columns>
-__attribute__((noinline)) void add_row_by_row(const value_phase<Element>& z, int row, Columns c, key_limit from, key_limit to,
-                                              bool only_shown, accumulator<Isa, Shape>& acc) {
-  using vector = floats<Isa, Shape::lanes>;
-  for (int m = 0; m < Shape::rows; ++m)
-    for (int n = 0; n < Shape::vectors; ++n) {
-      vector x = acc.at[m][n];
-      const float* s = z.s + (row + m) * score_stride;
-      for (int key = from[m], end = to[m]; key < end; ++key)
-        if (!only_shown || s[key] != 0) x = fma_by(s[key], c.template load<vector>(z.v.row(key) + c.at + n * Shape::lanes), x);
-      acc.at[m][n] = x;
+// One run of keys of a group of rows: keys begin .. end-1 go to all rows. Where each row begins, or ends, one key after the row before it, as
+// in windows and causal attention, the rows - 1 keys before begin, or from end on, are a stair: each goes to the rows that see it.
+struct run_of_group {
+  int begin, end;
+  bool stair_in, stair_out;
+};
+template <class Element>
+struct run_in_memory {
+  const float* s;                    // weights of the first row for key `begin`
+  const typename Element::stored* v; // values of key `begin`
+  int keys;
+  bool stair_in, stair_out;
+  bool fetches; // V is more than the first cache holds from one tile to the next
+};
+
+// What is the same for all columns of a group of rows.
+template <class Element>
+struct value_group {
+  int row;
+  bool finishes; // no row of the group sees keys behind this block, and the output is wanted
+  bool may_leak; // some weights are 0, because a mask or the row itself hides keys that other rows see
+  int first_run;
+  run_in_memory<Element> run[2];
+};
+
+// Of keys begin .. end-1, those that a row does not see weigh nothing. Were there any?
+FOVEA_INLINE bool hide_unseen(const key_runs& runs, int row, int begin, int end, float* weights) {
+  bool any = false;
+  const auto hide = [&](int to) {
+    for (; begin < to && begin < end; ++begin) {
+      weights[begin] = 0;
+      any = true;
     }
+  };
+  for (int n = runs.first; n < 2; ++n) {
+    const int from = runs.from[n][row], to = runs.to[n][row];
+    if (from >= to) continue;
+    hide(from);
+    begin = begin < to ? to : begin;
+  }
+  hide(end);
+  return any;
+}
+
+// Rows that do not see the same keys. Where they climb no stair, all go over the keys of all of them, and what a row does not see weighs 0.
+// Behind a prefix the second run may begin with a jump, but only once: a first step of one and the right total leave no room for it.
+template <int Rows>
+__attribute__((noinline)) bool look_at_steps(const key_runs& runs, int row, float* s, run_of_group (&group)[2]) {
+  constexpr int last = Rows - 1, second = Rows > 1 ? 1 : 0;
+  int past = 0; // the last key of the run before
+  for (int n = runs.first; n < 2; ++n) {
+    const int32_t *from = runs.from[n] + row, *to = runs.to[n] + row;
+    run_of_group& run = group[n];
+    run = {from[0], to[last], false, false};
+    const bool joined = past > run.begin && run.begin < run.end; // both runs share keys of different rows: they become one
+    if (joined) {
+      run.begin = group[0].begin;
+      group[0] = {};
+    } else if (from[last] < to[0]) {
+      run.stair_in = from[last] - from[0] == last && from[second] == from[0] + 1;
+      run.stair_out = to[last] - to[0] == last && to[second] == to[0] + 1;
+      if (run.stair_in) run.begin = from[last];
+      if (run.stair_out) run.end = to[0];
+    }
+    past = to[last];
+  }
+  bool hides = false;
+  for (int m = 0; m < Rows; ++m)
+    for (int n = runs.first; n < 2; ++n) hides |= hide_unseen(runs, row + m, group[n].begin, group[n].end, s + (row + m) * score_stride);
+  return hides;
+}
+
+template <class Isa, class Element>
+FOVEA_INLINE void place_run(const value_phase<Element>& z, int row, const run_of_group& r, run_in_memory<Element>& run) {
+  run.s = z.s + row * score_stride + r.begin;
+  run.v = z.v.row(r.begin);
+  run.keys = r.end - r.begin;
+  run.stair_in = r.stair_in;
+  run.stair_out = r.stair_out;
+  constexpr int held = 1024 * Isa::lanes; // floats; sixteen lanes stand that up to twice as much
+  run.fetches = run.keys * z.v_dim > held;
+}
+
+template <class Isa, class Shape, class Element>
+__attribute__((noinline)) void find_runs(const value_phase<Element>& z, const key_runs& runs, value_group<Element>& g) {
+  constexpr int last = Shape::rows - 1;
+  run_of_group group[2];
+  bool same = true;
+  for (int n = runs.first; n < 2; ++n) {
+    const int32_t *from = runs.from[n] + g.row, *to = runs.to[n] + g.row;
+    same = same && from[0] == from[last] && to[0] == to[last];
+    group[n] = {from[0], to[0], false, false};
+  }
+  if constexpr (last > 0 && !takes_no_stairs<Isa, Shape>)
+    if (!same) g.may_leak |= look_at_steps<Shape::rows>(runs, g.row, z.s, group);
+  for (int n = runs.first; n < 2; ++n) place_run<Isa>(z, g.row, group[n], g.run[n]);
+}
+
+template <class Isa, class Shape, class Element>
+FOVEA_INLINE void find_group(const value_phase<Element>& z, const block& b, int row, value_group<Element>& g) {
+  g.row = row;
+  g.finishes = b.writes_output && row + Shape::rows <= b.finished_after;
+  g.may_leak = z.masked;
+  g.first_run = b.runs.first;
+  if (b.runs.same == same_keys::all) return place_run<Isa>(z, row, {b.runs.begin, b.runs.end, false, false}, g.run[1]);
+  find_runs<Isa, Shape>(z, b.runs, g);
 }
 
 template <class Isa, class Shape>
 using weights_view = rows_view<Isa, Shape::rows, std::integral_constant<ptrdiff_t, score_stride>>;
 
-// Keys that all rows see.
+// Where V of the block does not stay in the first cache, each row prefetches one that comes soon.
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void add_shared(const value_phase<Element>& z, int row, int begin, int end, Columns c, accumulator<Isa, Shape>& acc) {
-  const float* s = z.s + row * score_stride + begin;
-  if (begin < end) tile(weights_view<Isa, Shape>(s, {}), panels_view{z.v.row(begin) + c.at, Shape::lanes, z.v.stride}, end - begin, c, acc);
+FOVEA_INLINE void add_keys(const value_phase<Element>& z, const run_in_memory<Element>& run, Columns c, accumulator<Isa, Shape>& acc) {
+  const auto add = [&](auto columns) FOVEA_LAMBDA_INLINE {
+    tile(weights_view<Isa, Shape>(run.s, {}), panels_view{run.v + c.at, Shape::lanes, z.v.stride}, run.keys, columns, acc);
+  };
+  if constexpr (Isa::fetches_values && Shape::rows == largest_rows(typename Isa::shapes{}))
+    if (run.fetches) return add(fetching_columns<Element, 12, first_cache>{c, z.v.stride});
+  add(c);
 }
 
-// One run of keys: first what not all rows of the group see yet, then what all see, then what not all see any more. Where each row begins
-// or ends one key after the row before it, as in windows and causal attention, there is no branch between the rows. Behind a prefix the
-// second run may begin with a jump, but only once: a first step of one and the right total leave no room for it.
-// `shared`: the same as z, for functions that are not inline.
+// The same number, but what is made of it is made behind this place: else compilers prepare the addresses of stairs for every tile.
+FOVEA_INLINE ptrdiff_t used_from_here(ptrdiff_t x) {
+  __asm__ volatile("" : "+r"(x));
+  return x;
+}
+
+// One key for rows low .. high of a group; counted from the first key of the run.
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void add_run(const value_phase<Element>& z, const value_phase<Element>& shared, const int32_t* from, const int32_t* to,
-                          int row, Columns c, accumulator<Isa, Shape>& acc) {
-  constexpr int last = Shape::rows - 1, second = 1;
+FOVEA_INLINE void add_key(const run_in_memory<Element>& run, ptrdiff_t stride, int key, int low, int high, Columns c,
+                          accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
-  const float* s = z.s + row * score_stride;
-  const int begin = from[last], end = to[0];
-  const auto add = [&](int m, int key) FOVEA_LAMBDA_INLINE {
-    const auto* v = z.v.row(key) + c.at;
+  const auto* v = run.v + key * stride + c.at;
+#pragma GCC unroll 16
+  for (int m = low; m <= high; ++m)
 #pragma GCC unroll 16
     for (int n = 0; n < Shape::vectors; ++n)
-      acc.at[m][n] = fma_by(s[m * score_stride + key], c.template load<vector>(v + n * Shape::lanes), acc.at[m][n]);
-  };
-  const auto add_ragged = [&](key_limit low, key_limit high) FOVEA_LAMBDA_INLINE {
-    auto copy = acc; // so that acc itself may stay in registers
-    add_row_by_row(shared, row, c, low, high, false, copy);
-    acc = copy;
-  };
-  if (begin >= end) return add_ragged({from, 0}, {to, 0});
-  const int fewer = begin - from[0], more = to[last] - end;
-  if (fewer == last && from[second] == from[0] + 1) {
-#pragma GCC unroll 16
-    for (int t = 0; t < last; ++t)
-#pragma GCC unroll 16
-      for (int m = 0; m <= t; ++m) add(m, begin - last + t);
-  } else if (fewer > 0) {
-    add_ragged({from, 0}, {nullptr, begin});
-  }
-  add_shared(z, row, begin, end, c, acc);
-  if (more == last && to[second] == to[0] + 1) {
-#pragma GCC unroll 16
-    for (int t = 0; t < last; ++t)
-#pragma GCC unroll 16
-      for (int m = t + 1; m <= last; ++m) add(m, end + t);
-  } else if (more > 0) {
-    add_ragged({nullptr, end}, {to, 0});
-  }
+      acc.at[m][n] = fma_by(run.s[m * score_stride + key], c.template load<vector>(v + n * Shape::lanes), acc.at[m][n]);
 }
 
-// What is the same for all columns of a group of rows.
-struct value_group {
-  int row;
-  bool same_keys; // all rows see the same keys from .. to-1, in one run
-  bool finishes;  // no row of the group sees keys behind this block, and the output is wanted
-  int from, to;
-};
-
-template <class Shape>
-FOVEA_INLINE value_group group_of(const block& b, int row) {
-  const key_runs& runs = b.runs;
-  const int last = row + Shape::rows - 1, from = runs.from[1][row], to = runs.to[1][row];
-  const bool same = runs.first == 1 && runs.from[1][last] == from && runs.to[1][last] == to && from < to;
-  return {row, same, b.writes_output && last < b.finished_after, from, to};
-}
-
-// o of the block enters o of the span by one fma; from the last block that a group sees, the output is written.
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void store_tile(const value_phase<Element>& z, const value_group& g, Columns c, accumulator<Isa, Shape>& acc) {
+FOVEA_INLINE void add_run(const value_phase<Element>& z, const run_in_memory<Element>& run, Columns c, accumulator<Isa, Shape>& acc) {
+  constexpr int last = Shape::rows - 1;
+  constexpr bool stairs = last > 0 && !takes_no_stairs<Isa, Shape>;
+  if constexpr (stairs)
+    if (run.stair_in) {
+      const ptrdiff_t stride = used_from_here(z.v.stride);
+#pragma GCC unroll 16
+      for (int t = 0; t < last; ++t) add_key(run, stride, t - last, 0, t, c, acc);
+    }
+  add_keys(z, run, c, acc);
+  if constexpr (stairs)
+    if (run.stair_out) {
+      const ptrdiff_t stride = used_from_here(z.v.stride);
+#pragma GCC unroll 16
+      for (int t = 0; t < last; ++t) add_key(run, stride, run.keys + t, t + 1, last, c, acc);
+    }
+}
+
+// o of the block enters o of the span by one fma; from the last block that a group sees, the output is written. Rows that only fill the
+// last group write theirs to scratch.
+template <class Isa, class Shape, class Element, class Columns>
+FOVEA_INLINE void store_tile(const value_phase<Element>& z, const value_group<Element>& g, Columns c, accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
   const int row = g.row;
   float* o = z.o + static_cast<ptrdiff_t>(row) * z.width + c.in_o;
@@ -185,16 +256,12 @@ FOVEA_INLINE void store_tile(const value_phase<Element>& z, const value_group& g
                  FOVEA_LAMBDA_INLINE { x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * Shape::lanes), x); });
   if (!g.finishes) return acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x.store(o + m * z.width + n * Shape::lanes); });
   const auto zero = vector::all(0);
-  const auto write = [&](int m, int n, vector& x)
-                         FOVEA_LAMBDA_INLINE { c.store(z.out[row + m] + c.at + n * Shape::lanes, fma_by(z.factor[row + m], x, zero)); };
-  if (row + Shape::rows <= z.end_row) return acc.each(write);
-  acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE {
-    if (row + m < z.end_row) write(m, n, x);
-  });
+  acc.each([&](int m, int n, vector& x)
+               FOVEA_LAMBDA_INLINE { c.store(z.out[row + m] + c.at + n * Shape::lanes, fma_by(z.factor[row + m], x, zero)); });
 }
 
-// A weight of 0 times NaN or infinity is NaN: where a mask hides keys within a run, what it hides may have leaked into a result. Then the
-// tile is computed once more, key by key, without the hidden ones. A result that is NaN by right stays NaN.
+// A weight of 0 times NaN or infinity is NaN: what a row or a mask hides may have leaked into a result. A result that is NaN by right is
+// found, too.
 template <class Isa, class Shape>
 FOVEA_INLINE bool leaked(accumulator<Isa, Shape>& acc) {
   auto probe = floats<Isa, Shape::lanes>::all(0);
@@ -205,43 +272,34 @@ FOVEA_INLINE bool leaked(accumulator<Isa, Shape>& acc) {
   return found;
 }
 
-// Keys that all rows see. Where V of the block is more than the first cache holds from one tile to the next, each row prefetches one that
-// comes soon; sixteen lanes stand that up to twice as much.
-template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void add_same_keys(const value_phase<Element>& z, const value_group& g, Columns c, accumulator<Isa, Shape>& acc) {
-  const int keys = g.to - g.from;
-  const auto add = [&](auto columns) FOVEA_LAMBDA_INLINE {
-    tile(weights_view<Isa, Shape>(z.s + g.row * score_stride + g.from, {}), panels_view{z.v.row(g.from) + c.at, Shape::lanes, z.v.stride},
-         keys, columns, acc);
-  };
-  constexpr int held = 1024 * Isa::lanes; // floats
-  if constexpr (Isa::fetches_values && Shape::rows == largest_rows(typename Isa::shapes{}))
-    if (keys * z.v_dim > held) return add(fetching_columns<Element, 12, first_cache>{c, z.v.stride});
-  add(c);
+// A tile once more, each row and vector for itself over its own keys, without those that a mask hides.
+template <class Isa, int Lanes, class Element, class Columns>
+__attribute__((noinline)) void exact_values(const value_phase<Element>& z, const key_runs& runs, value_group<Element> g, int rows,
+                                            int vectors, Columns first) {
+  using one_vector = shape<1, 1, Lanes>;
+  for (int end = g.row + rows; g.row < end; ++g.row) {
+    const float* s = z.s + g.row * score_stride;
+    Columns c = first;
+    for (int n = 0; n < vectors; ++n, c.in_o += Lanes, c.at += Lanes) {
+      accumulator<Isa, one_vector> acc;
+      acc.clear();
+      for (int run = runs.first; run < 2; ++run)
+        for (int key = runs.from[run][g.row], to = runs.to[run][g.row]; key < to; ++key)
+          if (s[key] != 0) acc.at[0][0] = fma_by(s[key], c.template load<floats<Isa, Lanes>>(z.v.row(key) + c.at), acc.at[0][0]);
+      store_tile(z, g, c, acc);
+    }
+  }
 }
 
+// `shared`: the same as z, for functions that are not inline.
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void value_tile(const value_phase<Element>& z, const value_phase<Element>& shared, const key_runs& runs, const value_group& g,
-                             Columns c) {
+FOVEA_INLINE void value_tile(const value_phase<Element>& z, const value_phase<Element>& shared, const key_runs& runs,
+                             const value_group<Element>& g, Columns c) {
   accumulator<Isa, Shape> acc;
   acc.clear();
-  if (Isa::lanes > 1 && g.same_keys) // a second copy of the loop; on a microcontroller code counts for more
-    add_same_keys<Isa, Shape>(z, g, c, acc);
-  else
-    for (int run = runs.first; run < 2; ++run) {
-      const int32_t *from = runs.from[run] + g.row, *to = runs.to[run] + g.row;
-      if constexpr (Shape::rows == 1 || takes_no_stairs<Isa, Shape>)
-        add_shared(z, g.row, from[0], to[0], c, acc);
-      else
-        add_run(z, shared, from, to, g.row, c, acc);
-    }
-  if (z.masked && leaked(acc)) {
-    accumulator<Isa, Shape> shown;
-    shown.clear();
-    for (int run = runs.first; run < 2; ++run)
-      add_row_by_row(shared, g.row, c, {runs.from[run] + g.row, 0}, {runs.to[run] + g.row, 0}, true, shown);
-    acc = shown;
-  }
+  for (int n = g.first_run; n < 2; ++n) add_run<Isa, Shape>(z, g.run[n], c, acc);
+  if (g.may_leak && leaked(acc))
+    return exact_values<Isa, Shape::lanes, Element>(shared, runs, g, Shape::rows, Shape::vectors, c.without_fetching());
   store_tile(z, g, c, acc);
 }
 
@@ -257,12 +315,12 @@ FOVEA_INLINE bool group_works(const block& b, int row, int rows) {
 // All columns of a run of rows.
 template <class Isa, class Shape, class Element>
 __attribute__((noinline)) void value_groups(const value_phase<Element>& shared, const block& b, int first_row, int end_row) {
-  value_group group[most_groups<Isa, Shape>];
+  value_group<Element> group[most_groups<Isa, Shape>];
   int groups = 0;
   for (int r = first_row; r < end_row; r += Shape::rows)
-    if (group_works(b, r, Shape::rows)) group[groups++] = group_of<Shape>(b, r);
+    if (group_works(b, r, Shape::rows)) find_group<Isa, Shape>(shared, b, r, group[groups++]);
   const value_phase<Element> z = shared; // copies that no store of a vector can change: their fields stay in registers
-  const key_runs runs = b.runs;
+  const key_runs& runs = b.runs;
   int c = 0;
   by_columns<Shape>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {
     using whole = decltype(tile_shape);
@@ -274,18 +332,23 @@ __attribute__((noinline)) void value_groups(const value_phase<Element>& shared, 
   });
 }
 
-// v_dim below sixteen, rows from `first` on: one by one, with loads that stop at the last element.
+// v_dim below sixteen: rows one by one, with loads that stop at the last element.
 template <class Isa, class Element>
-__attribute__((noinline)) void value_rows_short(const value_phase<Element>& z, const block& b, int first) {
-  for (int r = first; r < z.end_row; ++r)
-    if (group_works(b, r, 1)) value_tile<Isa, shape<1, 1>>(z, z, b.runs, group_of<shape<1, 1>>(b, r), columns<Element>{0, 0, z.v_dim});
+__attribute__((noinline)) void value_rows_short(const value_phase<Element>& z, const block& b, const rows_of_head& rows) {
+  using one_row = shape<1, 1>;
+  for (int r = rows.from; r < rows.from + rows.count; ++r) {
+    if (!group_works(b, r, 1)) continue;
+    value_group<Element> g;
+    find_group<Isa, one_row>(z, b, r, g);
+    value_tile<Isa, one_row>(z, z, b.runs, g, columns<Element>{0, 0, z.v_dim});
+  }
 }
 
 // All rows of a head.
 template <class Isa, class Element>
 FOVEA_INLINE void add_values(const value_phase<Element>& z, const block& b, const rows_of_head& rows, bool four_row_tiles) {
   const int row = rows.from;
-  if (z.v_dim < 16) return value_rows_short<Isa>(z, b, row);
+  if (z.v_dim < 16) return value_rows_short<Isa>(z, b, rows);
   if constexpr (Isa::four_row_shapes)
     if (four_row_tiles) return value_groups<Isa, typename Isa::four_row_values>(z, b, row, row + 4);
   by_groups<Isa>(rows.count, rows.same_keys,
