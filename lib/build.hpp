@@ -43,6 +43,3 @@
 #ifndef FOVEA_WITH_FIXED_S16
 #define FOVEA_WITH_FIXED_S16 1 // integer attention on 16-bit numbers
 #endif
-#ifndef FOVEA_OTHER_VENDOR
-#define FOVEA_OTHER_VENDOR 0
-#endif

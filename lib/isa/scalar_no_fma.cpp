@@ -11,7 +11,7 @@ namespace fovea {
 namespace {
 struct scalar_no_fma : no_fma_isa {
   using shapes = shape_list<shape<4, 1, 4>, shape<2, 1, 8>, shape<1, 1, 8>>;
-  static constexpr int rows = 24, rows_beside = 0;
+  static constexpr int rows = 24, batched_rows = 0;
 };
 } // namespace
 const kernel scalar_no_fma_kernel = kernel_of<scalar_no_fma>(FOVEA_SCALAR_NO_FMA);

@@ -44,7 +44,7 @@ prove() {
   checks="-fsanitize=address,undefined -fno-sanitize-recover=all"
   by_clang=$(clang_settings)
   if [ -n "$by_clang" ]; then
-    prove_variant clang host "built by clang, with what is best for another vendor" $by_clang -DFOVEA_OTHER_VENDOR=ON
+    prove_variant clang host "built by clang" $by_clang
   else
     say "prove: nothing is built by clang, because there is none here: install it to have that too."
     by_gcc=--param=asan-instrumentation-with-call-threshold=0 # inline, the kernels would take it many minutes more

@@ -20,7 +20,6 @@ LOOP = "ran too long"
 QUICK, SLOW = 0.6, 2.5  # seconds of tests in the first runs; the rest runs last
 CPU_SECONDS = 20  # of one run of tests: more is an endless loop
 STAGES = (("scalar",), ("scalar", "avx2"), None)  # None: all
-OTHER_VENDOR = ("-DFOVEA_OTHER_VENDOR=0", "-DFOVEA_OTHER_VENDOR=1")
 
 ASK_ISAS = """#include "fovea/fixed.h"
 #include <stdio.h>
@@ -73,14 +72,12 @@ class Source:
         self.headers = None  # compiled once
         self.chooses = any(w.startswith("-DFOVEA_WITH_") for w in words) and self.path.name == "dispatch.cpp"
 
-    def command(self, lib, tree_lib, to, isas=None, vendor=False):
+    def command(self, lib, tree_lib, to, isas=None):
         def kept(word):
             built = re.fullmatch(r"-DFOVEA_WITH_(?:FIXED_)?(.*)=1", word)
             return isas is None or not self.chooses or not built or built[1].lower() in isas or built[1] == "S16"
 
         words = [w.replace(str(lib), str(tree_lib)) for w in self.words if kept(w)]
-        if vendor and self.chooses:
-            words = [w.replace(*OTHER_VENDOR) for w in words]
         return [*words, *(["-include-pch", str(self.headers)] if self.headers else []), "-o", str(to)]
 
     def compile_headers(self, folder):
@@ -163,8 +160,8 @@ class Base:
         inputs = rule.read_text().replace("\\\n", " ").split()[1:]
         return all(os.path.exists(i) and os.path.getmtime(i) < to.stat().st_mtime for i in inputs)
 
-    def key(self, source, stage, vendor=False):
-        return (source.name, *(stage or ["all"]), *(["other"] if vendor else [])) if source.chooses else (source.name,)
+    def key(self, source, stage):
+        return (source.name, *(stage or ["all"])) if source.chooses else (source.name,)
 
     def sources_of(self, stage):
         def held(isa):
@@ -231,12 +228,9 @@ class Tree:
             if of_stage:
                 if killer := self.killer(changed, stage, levels=3 if stage is None else 1):
                     return KILLED, killer
-        if not changed:
-            return SAME, ""
-        killer = self.killer_on_other_vendor(file, changed)
-        return (KILLED, killer) if killer else (SURVIVED, "")
+        return (SURVIVED, "") if changed else (SAME, "")
 
-    def compile(self, file, stage, compiled, vendor=False):
+    def compile(self, file, stage, compiled):
         """Objects of the stage that are others than without the mutant, or None if one does not compile."""
         base, changed = self.base, {}
         for source in base.sources_of(stage):
@@ -250,17 +244,6 @@ class Tree:
             if to.read_bytes() != base.objects[key].read_bytes():
                 changed[key] = to
         return changed
-
-    def killer_on_other_vendor(self, file, changed):
-        base, others = self.base, dict(changed)
-        for source in base.sources:
-            if source.chooses:
-                key = base.key(source, None)
-                to = self.folder / ("other-" + base.objects[key].name)
-                must(source.command(base.lib, self.lib, to, None, vendor=True), cwd=source.folder)
-                others[key] = to
-        killer = self.killer(others, None, levels=2)
-        return killer and "on another vendor's core: " + killer
 
     def killer(self, changed, stage, levels):
         """The test that fails, or None; of the lists of tests the first ones."""
