@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace fovea {
+namespace fovea::fixed {
 
 constexpr int fixed_block = 64;                   // keys that share one look at the reference; aligned to absolute key 0
 constexpr int32_t fixed_octave_limit = 1 << 28;   // octaves in Q16 lie below this
@@ -76,4 +76,4 @@ static constexpr int spill_of(int32_t max_keys, int32_t free_keys) {
   return spill;
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

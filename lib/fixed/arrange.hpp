@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace fovea {
+namespace fovea::fixed {
 
 enum class eight_deep : int8_t {}; // an element of panels [sixteen lanes][8]
 
@@ -19,4 +19,4 @@ static inline void widen(int8_t* room, ptrdiff_t count) {
   }
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -10,7 +10,7 @@
 #include "fixed/value.hpp"
 #include "fixed/weigh.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 // Integers from registers; what does not fill them is written one by one.
 template <class Form>
@@ -182,4 +182,4 @@ constexpr fixed_kernel fixed_kernel_of(int32_t isa, decltype(fixed_arrangement::
           {values, sizeof(typename Arranged::value_byte)}};
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -1,11 +1,10 @@
 // The calls of integer attention that offer everything.
-#include "build.hpp"
-
 #include "fixed/calls.hpp"
 
+#include "common/build.hpp"
 #include "isa/fixed_table.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 #if FOVEA_WITH_FIXED_S16
@@ -16,20 +15,20 @@ constexpr const fixed_kernel* wide = nullptr;
 constexpr fixed_offer all = fixed_offer_of_bytes(wide);
 
 } // namespace
-} // namespace fovea
+} // namespace fovea::fixed
 
 int32_t fovea_fixed_attend(const fovea_fixed_attention* call, void* scratch, size_t scratch_size) {
-  return fovea::attend_fixed<fovea::all>(call, scratch, scratch_size);
+  return fovea::fixed::attend_fixed<fovea::fixed::all>(call, scratch, scratch_size);
 }
 
 int32_t fovea_fixed_check(const fovea_fixed_attention* call) {
-  fovea::fixed_plan p;
-  return fovea::make_fixed_plan<fovea::all>(call, p);
+  fovea::fixed::fixed_plan p;
+  return fovea::fixed::make_fixed_plan<fovea::fixed::all>(call, p);
 }
 
 size_t fovea_fixed_scratch(const fovea_fixed_attention* call) {
-  return fovea::scratch_of(call, fovea::make_fixed_plan<fovea::all>, fovea::least_fixed_scratch<fovea::all>);
+  return fovea::scratch_of(call, fovea::fixed::make_fixed_plan<fovea::fixed::all>, fovea::fixed::least_fixed_scratch<fovea::fixed::all>);
 }
 size_t fovea_fixed_scratch_best(const fovea_fixed_attention* call) {
-  return fovea::scratch_of(call, fovea::make_fixed_plan<fovea::all>, fovea::best_fixed_scratch<fovea::all>);
+  return fovea::scratch_of(call, fovea::fixed::make_fixed_plan<fovea::fixed::all>, fovea::fixed::best_fixed_scratch<fovea::fixed::all>);
 }

@@ -2,7 +2,7 @@
 #pragma once
 #include "fixed/make_plan.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 constexpr size_t alignment = 64;
@@ -91,4 +91,4 @@ size_t best_fixed_scratch(const fixed_plan& p) {
 }
 
 } // namespace
-} // namespace fovea
+} // namespace fovea::fixed

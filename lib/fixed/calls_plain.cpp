@@ -1,12 +1,11 @@
 // The least of integer attention: bytes, K and V in panels, integer output, no tables. A program that calls it links nothing else.
-#include "build.hpp"
-
+#include "common/build.hpp"
 #include "fixed/calls.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 static constexpr fixed_offer plain{};
-} // namespace fovea
+} // namespace fovea::fixed
 
 int32_t fovea_fixed_attend_plain(const fovea_fixed_attention* call, void* scratch, size_t scratch_size) {
-  return fovea::attend_fixed<fovea::plain>(call, scratch, scratch_size);
+  return fovea::fixed::attend_fixed<fovea::fixed::plain>(call, scratch, scratch_size);
 }

@@ -1,12 +1,11 @@
 // Integer attention on bytes only: a program that calls it links no 16-bit attention.
-#include "build.hpp"
-
+#include "common/build.hpp"
 #include "fixed/calls.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 static constexpr fixed_offer bytes = fixed_offer_of_bytes(nullptr);
-} // namespace fovea
+} // namespace fovea::fixed
 
 int32_t fovea_fixed_attend_s8(const fovea_fixed_attention* call, void* scratch, size_t scratch_size) {
-  return fovea::attend_fixed<fovea::bytes>(call, scratch, scratch_size);
+  return fovea::fixed::attend_fixed<fovea::fixed::bytes>(call, scratch, scratch_size);
 }

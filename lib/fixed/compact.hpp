@@ -13,7 +13,7 @@
 #define FOVEA_COLD FOVEA_ONCE
 #define FOVEA_HOT __attribute__((noinline, hot)) // else what only cold functions call is cold
 
-namespace fovea {
+namespace fovea::fixed {
 
 // From scores to octaves: the high word of (s << up) * multiplier. By itself it leaves octaves as they are.
 struct to_octaves {
@@ -193,4 +193,4 @@ constexpr fixed_kernel compact_kernel_of(int32_t isa) {
 }
 
 } // namespace
-} // namespace fovea
+} // namespace fovea::fixed

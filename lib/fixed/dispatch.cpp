@@ -1,6 +1,5 @@
 // From ISA to integer kernel: what this build holds and this CPU can run.
-#include "build.hpp"
-
+#include "common/build.hpp"
 #include "isa/fixed_table.hpp"
 #if defined(__x86_64__) || defined(__i386__)
 #include "platforms/x86/fixed_cpu.hpp"
@@ -9,12 +8,12 @@
 #elif defined(__linux__) && defined(__arm__)
 #include "platforms/linux-arm/fixed_cpu.hpp"
 #else
-namespace fovea {
+namespace fovea::fixed {
 static bool cpu_runs_fixed(int32_t) { return true; } // what was compiled is what the core has
-} // namespace fovea
+} // namespace fovea::fixed
 #endif
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 const fixed_kernel* const kernels[] = {
@@ -56,13 +55,13 @@ const fixed_kernel* find_fixed_kernel(int32_t isa) {
   return nullptr;
 }
 
-} // namespace fovea
+} // namespace fovea::fixed
 
 int32_t fovea_fixed_isa() {
-  const fovea::fixed_kernel* k = fovea::find_fixed_kernel(FOVEA_FIXED_BEST);
+  const fovea::fixed::fixed_kernel* k = fovea::fixed::find_fixed_kernel(FOVEA_FIXED_BEST);
   return k ? k->isa : 0;
 }
 
-int32_t fovea_fixed_has_isa(int32_t isa) { return fovea::find_fixed_kernel(isa) != nullptr; }
+int32_t fovea_fixed_has_isa(int32_t isa) { return fovea::fixed::find_fixed_kernel(isa) != nullptr; }
 
-const char* fovea_fixed_isa_name(int32_t isa) { return isa >= 0 && isa < FOVEA_FIXED_ISA_END ? fovea::names[isa] : "unknown"; }
+const char* fovea_fixed_isa_name(int32_t isa) { return isa >= 0 && isa < FOVEA_FIXED_ISA_END ? fovea::fixed::names[isa] : "unknown"; }

@@ -1,9 +1,9 @@
 // Weights of 22 bits, and a reciprocal of 30 bits: for where 15 bits are not enough.
 #pragma once
+#include "common/visible.hpp"
 #include "fixed/arithmetic.hpp"
-#include "visible.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 struct weights_of_22_bits {
   static constexpr int fraction = 22;
@@ -37,4 +37,4 @@ static constexpr int64_t inverse_of(int64_t x, int length) {
   return smaller(r + ((r * (rest >> 31)) >> 31), 0x7fffffff);
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -3,7 +3,7 @@
 #include "fixed/rows.hpp"
 #include "fixed/soft_float.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 // out = (high_product(acc << left, multiplier) - zero + 2^(shift - 1)) >> shift is acc / sum in units of the output; shift is 1 .. 31.
 // left is 0 but for a very fine output; then sums are small enough for it.
@@ -85,4 +85,4 @@ static inline void finish_row(const fixed_plan& p, fixed_row& r, const int32_t* 
   finish_row_by<plain_writer>(p, r, acc, sum);
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -2,7 +2,7 @@
 #pragma once
 #include "fixed/plan.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 struct fixed_job;
 struct fixed_row;
@@ -103,4 +103,4 @@ constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* wide) {
 void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim);
 void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim);
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -3,7 +3,7 @@
 #pragma once
 #include "fixed/kernel.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 template <class Pointer>
@@ -243,4 +243,4 @@ FOVEA_ONCE int32_t make_fixed_plan(const fovea_fixed_attention* call, fixed_plan
 }
 
 } // namespace
-} // namespace fovea
+} // namespace fovea::fixed

@@ -3,7 +3,7 @@
 #pragma once
 #include "fixed/rows.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 // Whether scores of this row become octaves before they are weighed. A mask alone hides scores, and so does a slope of 0.
 static inline bool in_octaves(const fixed_plan& p, const fixed_row& r) {
@@ -97,4 +97,4 @@ __attribute__((noinline)) static void octaves_in_block(const key_options& o, con
   if (o.mask) hide_where_zero(o.mask, count, fixed_absent, s);
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -1,10 +1,9 @@
 // What only some calls need: options that touch single keys (masks, biases, ALiBi, a scale for each key, zero points of q), sinks, and
 // float output.
-#include "build.hpp"
-
+#include "common/build.hpp"
 #include "fixed/finish.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block, const seen_of_block& seen, int32_t* s) {
   const int64_t at = block * fixed_block;
@@ -23,4 +22,4 @@ void write_fixed_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, cons
 uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum) { return divide_floats(scale.f32_scale, float_of(sum)); }
 uint32_t fixed_float_product(int64_t acc, uint32_t by) { return multiply_floats(float_of(acc), by); }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -1,15 +1,14 @@
 // Rows of int8 into panels, as a cache does at append and as calls do in scratch.
-#include "build.hpp"
-
 #include <cstring>
 
+#include "common/build.hpp"
 #include "fixed/kernel.hpp"
 #include "fixed/panels.hpp"
 #if defined(__aarch64__)
-#include "dot/neon_pack.hpp"
+#include "fixed/dot/neon_pack.hpp"
 #endif
 
-namespace fovea {
+namespace fovea::fixed {
 
 namespace {
 
@@ -200,10 +199,11 @@ FOVEA_ONCE int32_t check_rows(const written_keys& out, int32_t at, const int8_t*
 }
 
 } // namespace
-} // namespace fovea
+} // namespace fovea::fixed
 
 int32_t fovea_fixed_pack_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t row_stride, int32_t count, int32_t dim) {
   using namespace fovea;
+  using namespace fovea::fixed;
   if (const int32_t s = check_rows({panels, 1, 16, up_to(dim, 16)}, at, rows, row_stride, count, dim)) return s;
   pack_fixed_keys(panels, at, rows, row_stride ? row_stride : dim, count, dim);
   return FOVEA_OK;
@@ -211,13 +211,14 @@ int32_t fovea_fixed_pack_keys(int8_t* panels, int32_t at, const int8_t* rows, pt
 
 int32_t fovea_fixed_pack_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t row_stride, int32_t count, int32_t dim) {
   using namespace fovea;
+  using namespace fovea::fixed;
   if (const int32_t s = check_rows({panels, 1, fixed_block, up_to(dim, 16)}, at, rows, row_stride, count, dim)) return s;
   pack_fixed_values(panels, at, rows, row_stride ? row_stride : dim, count, dim);
   return FOVEA_OK;
 }
 
 int32_t fovea_fixed_sum_keys(int32_t* sums, const int8_t* rows, ptrdiff_t row_stride, int32_t count, int32_t dim) {
-  if (const int32_t s = fovea::check_rows({sums, sizeof(int32_t), 1, 1}, 0, rows, row_stride, count, dim)) return s;
+  if (const int32_t s = fovea::fixed::check_rows({sums, sizeof(int32_t), 1, 1}, 0, rows, row_stride, count, dim)) return s;
   for (int32_t j = 0; j < count; ++j) {
     int32_t sum = 0;
     for (int c = 0; c < dim; ++c) sum += rows[j * (row_stride ? row_stride : dim) + c];
@@ -226,4 +227,4 @@ int32_t fovea_fixed_sum_keys(int32_t* sums, const int8_t* rows, ptrdiff_t row_st
   return FOVEA_OK;
 }
 
-int32_t fovea_fixed_panel_order() { return fovea::fixed_panel_order; }
+int32_t fovea_fixed_panel_order() { return fovea::fixed::fixed_panel_order; }

@@ -8,7 +8,7 @@
 
 #include "fixed/arithmetic.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 #if defined(__ARM_FEATURE_MVE)
 constexpr int fixed_panel_order = 2;
@@ -29,4 +29,4 @@ constexpr ptrdiff_t value_at(int32_t key, int c, int width) {
   return block + c / 16 * 16 * fixed_block + in_panel(c % 16, key % fixed_block);
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

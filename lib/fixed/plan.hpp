@@ -1,10 +1,10 @@
 // The plan of an integer call: every option has become a number. make_fixed_plan is the only place that validates.
 #pragma once
+#include "common/validate.hpp"
 #include "fixed/arithmetic.hpp"
 #include "fovea/fixed.h"
-#include "validate.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 struct fixed_kernel;
 struct fixed_offer;
@@ -95,4 +95,4 @@ inline size_t fixed_blocks_of(const fixed_plan& p) { // that the given keys touc
   return static_cast<size_t>(block_of(p.see.end - 1) - block_of(p.see.first_key) + 1);
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -1,12 +1,11 @@
 // Floats become integers: the only float arithmetic of the integer path, in a file that integer-only firmware never links.
-#include "build.hpp"
-
 #include <cstring>
 
+#include "common/build.hpp"
+#include "common/validate.hpp"
 #include "fovea/fixed_quantize.h"
-#include "validate.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 // By bits: compilers may assume away a comparison with itself.
@@ -119,10 +118,11 @@ int32_t quantize(const fovea_float_rows* x, float scale, int32_t zero, T* out) {
 }
 
 } // namespace
-} // namespace fovea
+} // namespace fovea::fixed
 
 int32_t fovea_fixed_symmetric(const fovea_float_rows* x, int32_t dtype, float* scale) {
   using namespace fovea;
+  using namespace fovea::fixed;
   if (const int32_t s = check(x, {written(scale, count::one, FOVEA_ARG_OUT)})) return s;
   if (dtype != FOVEA_FIXED_S8 && dtype != FOVEA_FIXED_S16) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
   const float size = largest(*x);
@@ -132,6 +132,7 @@ int32_t fovea_fixed_symmetric(const fovea_float_rows* x, int32_t dtype, float* s
 
 int32_t fovea_fixed_asymmetric(const fovea_float_rows* x, float* scale, int32_t* zero_point) {
   using namespace fovea;
+  using namespace fovea::fixed;
   const numbers zero{zero_point, sizeof(int32_t), count::one, FOVEA_ARG_OUT, true};
   if (const int32_t s = check(x, {written(scale, count::one, FOVEA_ARG_OUT), zero})) return s;
   float low = 0, high = 0; // zero itself must be exact
@@ -146,12 +147,13 @@ int32_t fovea_fixed_asymmetric(const fovea_float_rows* x, float* scale, int32_t*
 }
 
 int32_t fovea_fixed_quantize_s8(const fovea_float_rows* x, float scale, int32_t zero_point, int8_t* out) {
-  return fovea::quantize(x, scale, zero_point, out);
+  return fovea::fixed::quantize(x, scale, zero_point, out);
 }
-int32_t fovea_fixed_quantize_s16(const fovea_float_rows* x, float scale, int16_t* out) { return fovea::quantize(x, scale, 0, out); }
+int32_t fovea_fixed_quantize_s16(const fovea_float_rows* x, float scale, int16_t* out) { return fovea::fixed::quantize(x, scale, 0, out); }
 
 int32_t fovea_fixed_quantize_tokens(const fovea_float_rows* x, float* scales, int8_t* out) {
   using namespace fovea;
+  using namespace fovea::fixed;
   const numbers integers{out, 1, count::per_element, FOVEA_ARG_OUT, true};
   if (const int32_t s = check(x, {integers, written(scales, count::per_row, FOVEA_ARG_SCALE)})) return s;
   for (int32_t r = 0; r < x->rows; ++r) {
@@ -165,6 +167,7 @@ int32_t fovea_fixed_quantize_tokens(const fovea_float_rows* x, float* scales, in
 
 int32_t fovea_fixed_mean(const fovea_float_rows* x, float* mean) {
   using namespace fovea;
+  using namespace fovea::fixed;
   if (const int32_t s = check(x, {written(mean, count::per_column, FOVEA_ARG_OUT)})) return s;
   for (int32_t c = 0; c < x->dim; ++c) mean[c] = 0;
   each(*x, [&](int32_t, int32_t c, float value) { mean[c] += value / static_cast<float>(x->rows); });
@@ -173,6 +176,7 @@ int32_t fovea_fixed_mean(const fovea_float_rows* x, float* mean) {
 
 int32_t fovea_fixed_subtract(const fovea_float_rows* x, const float* mean, float* out) {
   using namespace fovea;
+  using namespace fovea::fixed;
   if (const int32_t s = check_by_columns(x, mean, FOVEA_ARG_K, out)) return s;
   each(*x, [&](int32_t r, int32_t c, float value) { out[static_cast<ptrdiff_t>(r) * x->dim + c] = value - mean[c]; });
   return FOVEA_OK;
@@ -180,6 +184,7 @@ int32_t fovea_fixed_subtract(const fovea_float_rows* x, const float* mean, float
 
 int32_t fovea_fixed_channel_scales(const fovea_float_rows* keys, float* scales) {
   using namespace fovea;
+  using namespace fovea::fixed;
   if (const int32_t s = check(keys, {written(scales, count::per_column, FOVEA_ARG_OUT)})) return s;
   for (int32_t c = 0; c < keys->dim; ++c) scales[c] = 0;
   each(*keys, [&](int32_t, int32_t c, float value) { scales[c] = size_of(value) > scales[c] ? size_of(value) : scales[c]; });
@@ -189,6 +194,7 @@ int32_t fovea_fixed_channel_scales(const fovea_float_rows* keys, float* scales) 
 
 int32_t fovea_fixed_fold(const fovea_float_rows* x, const float* scales, int32_t divide, float* out) {
   using namespace fovea;
+  using namespace fovea::fixed;
   if (const int32_t s = check_by_columns(x, scales, FOVEA_ARG_SCALE, out)) return s;
   for (int32_t c = 0; c < x->dim; ++c)
     if (!is_finite(scales[c]) || !(scales[c] > 0)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);

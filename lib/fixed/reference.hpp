@@ -3,7 +3,7 @@
 #include "fixed/finish.hpp"
 #include "fixed/panels.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 class scalar_row {
  public:
@@ -71,4 +71,4 @@ class scalar_row {
   int32_t *acc_, *block_, *t_;
 };
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -2,7 +2,7 @@
 #pragma once
 #include "fixed/kernel.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 struct fixed_row {
   const unsigned char* q;
@@ -117,4 +117,4 @@ static inline const int16_t* value_weights_of(const fixed_plan& p, int32_t kv_he
   return p.value_weights.data + kv_head * p.value_weights.head + static_cast<ptrdiff_t>(block * fixed_block - p.see.first_key);
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

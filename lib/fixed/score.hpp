@@ -5,7 +5,7 @@
 
 #include "fixed/state.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 template <class Form, int M>
 constexpr int chunks = (M + Form::keys_dot::rows - 1) / Form::keys_dot::rows; // that hold M rows
@@ -185,4 +185,4 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
   }
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -5,7 +5,7 @@
 
 #include "fixed/arithmetic.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 constexpr uint32_t float_sign = 0x80000000u, float_infinity = 0x7f800000u;
 
@@ -56,4 +56,4 @@ static constexpr uint32_t divide_floats(uint32_t a, uint32_t b) {
   return round_to_float(sign, quotient | (rest != 0), exponent - 31);
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -1,11 +1,10 @@
 // The accurate softmax of integers: weights of 22 bits, a mask that leaves nothing, one 32-bit division a row.
-#include "build.hpp"
-
+#include "common/build.hpp"
 #include "fixed/fine.hpp"
 #include "fixed/softmax_checks.hpp"
 #include "fovea/fixed_softmax.h"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 struct line { // octaves of x, with 22 bits behind the point
@@ -45,11 +44,11 @@ int32_t checked(const T* x, const uint8_t* mask, int32_t count, int32_t multipli
 }
 
 } // namespace
-} // namespace fovea
+} // namespace fovea::fixed
 
 int32_t fovea_fixed_softmax_s8(const int8_t* x, const uint8_t* mask, int32_t count, int32_t multiplier, int32_t shift, uint16_t* out) {
-  return fovea::checked(x, mask, count, multiplier, shift, out);
+  return fovea::fixed::checked(x, mask, count, multiplier, shift, out);
 }
 int32_t fovea_fixed_softmax_s16(const int16_t* x, const uint8_t* mask, int32_t count, int32_t multiplier, int32_t shift, uint16_t* out) {
-  return fovea::checked(x, mask, count, multiplier, shift, out);
+  return fovea::fixed::checked(x, mask, count, multiplier, shift, out);
 }

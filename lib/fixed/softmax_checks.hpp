@@ -1,8 +1,8 @@
 // What the softmax functions of integers refuse: memory that is missing, misaligned, or read and written at once.
 #pragma once
-#include "validate.hpp"
+#include "common/validate.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 // A row of `count` integers becomes another one; it may become it in place when both have the same element size.
 static inline int32_t check_rows_of_integers(const void* x, size_t x_element, const void* out, size_t out_element, int32_t count) {
@@ -27,4 +27,4 @@ static inline int32_t check_beside_output(const void* data, size_t element, size
   return range_of(out, written, to) && meet(in, to) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : int32_t{FOVEA_OK};
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -5,7 +5,7 @@
 #include "fixed/rows.hpp"
 #include "fixed/tile.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 constexpr int fixed_run_blocks = 4;          // blocks whose values are added in one go
 constexpr int score_step = fixed_block + 16; // of a row of scores; a power of two would fold rows onto few cache sets
@@ -116,4 +116,4 @@ struct tile_state {
   }
 };
 
-} // namespace fovea
+} // namespace fovea::fixed

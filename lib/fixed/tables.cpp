@@ -1,9 +1,8 @@
 // Validation of tables: the numbers for heads, keys or rows that options point at.
-#include "build.hpp"
-
+#include "common/build.hpp"
 #include "fixed/kernel.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 // A table stands in a row of heads, in each of them rows of `row` numbers; sizes and strides in elements of `element` bytes.
@@ -74,4 +73,4 @@ int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p) {
   return tables.status();
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -1,12 +1,11 @@
 // TFLite's integer softmax, bit for bit: its fixed-point primitives, its exponential, its reciprocal. Sums and one-element rows are
 // right where other ports overflow.
-#include "build.hpp"
-
+#include "common/build.hpp"
 #include "fixed/arithmetic.hpp"
 #include "fixed/softmax_checks.hpp"
 #include "fovea/fixed_softmax.h"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 // a * b / 2^31, rounded; -1 times -1 saturates.
@@ -111,17 +110,18 @@ int32_t multiply_by(int32_t x, int32_t multiplier, int shift) {
 }
 
 } // namespace
-} // namespace fovea
+} // namespace fovea::fixed
 
 int32_t fovea_tflite_softmax_s8(const int8_t* x, int32_t count, const fovea_tflite_softmax* scale, int8_t* out) {
-  return fovea::checked(x, count, scale, out);
+  return fovea::fixed::checked(x, count, scale, out);
 }
 int32_t fovea_tflite_softmax_s8_s16(const int8_t* x, int32_t count, const fovea_tflite_softmax* scale, int16_t* out) {
-  return fovea::checked(x, count, scale, out);
+  return fovea::fixed::checked(x, count, scale, out);
 }
 
 int32_t fovea_tflite_softmax_s16(const int16_t* x, int32_t count, const fovea_tflite_softmax_tables* t, int16_t* out) {
   using namespace fovea;
+  using namespace fovea::fixed;
   if (const int32_t s = check(x, count, t, out)) return s;
   if (!t->exp || !t->one_over_one_plus) return refusal(FOVEA_NULL, FOVEA_ARG_SCALE);
   const size_t bytes = static_cast<size_t>(count) * sizeof *out, table = 513 * sizeof *t->exp;

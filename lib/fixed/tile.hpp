@@ -8,7 +8,7 @@
 #define FOVEA_INLINE inline __attribute__((always_inline))
 #define FOVEA_LAMBDA_INLINE __attribute__((always_inline))
 
-namespace fovea {
+namespace fovea::fixed {
 
 // A dot knows: `element` of a, and a `chunk` of it: `rows` rows, `deep` elements each; a step of a panel, sixteen lanes `group` deep. A
 // column is a panel, or one of `slices` of it, in `regs` pieces that lie `piece_step` elements apart; and how a piece and step I of a
@@ -135,4 +135,4 @@ FOVEA_INLINE void multiply(const typename Dot::element* a, int a_step, const Byt
     }
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -6,7 +6,7 @@
 
 #include "fixed/state.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 template <class Dot, class = void>
 constexpr bool resumes = false;
@@ -231,4 +231,4 @@ static void add_values(tile_state<Form>& t, const typename Form::value_byte* val
   });
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -3,7 +3,7 @@
 #include "fixed/octaves.hpp"
 #include "fixed/score.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 
 // An unseen key gets the score whose octaves are -multiplier / 2: weight 0, like every absent one.
 static inline int32_t absent_score(const fixed_row& x) { return -(1 << (x.scale->score_shift - 1)); }
@@ -123,4 +123,4 @@ void weigh_block(tile_state<Form>& t, int64_t block, int b, uint64_t usual, uint
   if (scored & ~usual) weigh_unusual(t, block, b, scored & ~usual, value_weights);
 }
 
-} // namespace fovea
+} // namespace fovea::fixed

@@ -1,12 +1,12 @@
 // Integer attention on 16-bit numbers: exact 64-bit scores and sums, weights of 15 or of 22 bits.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_S16
 #include "fixed/fine.hpp"
 #include "fixed/rows.hpp"
 #include "isa/fixed_table.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 struct weights_of_15_bits {
@@ -144,5 +144,5 @@ size_t wide_scratch(const fixed_plan& p, int32_t) { return sizeof(int64_t) * sta
 
 } // namespace
 const fixed_kernel fixed_wide_kernel = {FOVEA_FIXED_SCALAR, 1, wide_scratch, attend_wide, {nullptr, 1}, {nullptr, 1}};
-} // namespace fovea
+} // namespace fovea::fixed
 #endif

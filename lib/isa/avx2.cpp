@@ -1,12 +1,12 @@
 // AVX2 with fma: sixteen registers, a tile of 6 x 16 takes twelve of them.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_AVX2
-#include "dot/avx_isa.hpp"
+#include "f32/kernel/attend.hpp"
+#include "isa/avx_isa.hpp"
 #include "isa/table.hpp"
-#include "kernel/attend.hpp"
 
-namespace fovea {
+namespace fovea::f32 {
 namespace {
 struct avx2 : avx_isa {
   using shapes = shape_list<shape<6, 1>, shape<4, 1>, shape<2, 2>, shape<1, 4>>;
@@ -16,5 +16,5 @@ struct avx2 : avx_isa {
 };
 } // namespace
 const kernel avx2_kernel = kernel_of<avx2>(FOVEA_AVX2);
-} // namespace fovea
+} // namespace fovea::f32
 #endif

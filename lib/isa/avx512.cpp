@@ -1,12 +1,12 @@
 // AVX-512: 32 registers, a tile of 12 x 32 takes 24 of them.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_AVX512
-#include "dot/avx_isa.hpp"
+#include "f32/kernel/attend.hpp"
+#include "isa/avx_isa.hpp"
 #include "isa/table.hpp"
-#include "kernel/attend.hpp"
 
-namespace fovea {
+namespace fovea::f32 {
 namespace {
 struct avx512 : avx512_isa {
   using shapes = shape_list<shape<12, 2>, shape<8, 2>, shape<4, 4>, shape<2, 4>, shape<1, 4>>;
@@ -15,5 +15,5 @@ struct avx512 : avx512_isa {
 };
 } // namespace
 const kernel avx512_kernel = kernel_of<avx512>(FOVEA_AVX512);
-} // namespace fovea
+} // namespace fovea::f32
 #endif

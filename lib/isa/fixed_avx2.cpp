@@ -1,13 +1,13 @@
 // Integer attention with AVX2: sixteen registers; 6 rows x 16 lanes two deep take twelve, and so do 6 rows x 8 lanes four deep in halves.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_AVX2
-#include "dot/avx2_weights.hpp"
-#include "dot/widen.hpp"
 #include "fixed/attend.hpp"
+#include "fixed/dot/avx2_weights.hpp"
+#include "fixed/dot/widen.hpp"
 #include "isa/fixed_table.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 struct stored : avx2_registers {
@@ -31,5 +31,5 @@ struct arranged : avx2_registers {
 } // namespace
 // Prefill widens all panels once: a widening load has an instruction more than a plain one.
 const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX2, widen_and_split, widen_and_split);
-} // namespace fovea
+} // namespace fovea::fixed
 #endif

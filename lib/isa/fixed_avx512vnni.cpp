@@ -1,13 +1,13 @@
 // Integer attention with AVX-512 VNNI: 32 registers; 12 rows x 32 keys take 24, and so do 6 rows x 32 values in two bytes.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_AVX512VNNI
-#include "dot/avx512vnni.hpp"
-#include "dot/widen.hpp"
 #include "fixed/attend.hpp"
+#include "fixed/dot/avx512vnni.hpp"
+#include "fixed/dot/widen.hpp"
 #include "isa/fixed_table.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 struct stored : avx512_registers {
@@ -29,5 +29,5 @@ struct arranged : stored {
 
 } // namespace
 const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX512VNNI, nullptr, widen_and_split);
-} // namespace fovea
+} // namespace fovea::fixed
 #endif

@@ -1,13 +1,13 @@
 // Integer attention with AVX-VNNI: sixteen registers; 6 rows x 16 keys take twelve, and so do 6 rows x 8 values in halves.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_AVXVNNI
-#include "dot/avxvnni.hpp"
-#include "dot/widen.hpp"
 #include "fixed/attend.hpp"
+#include "fixed/dot/avxvnni.hpp"
+#include "fixed/dot/widen.hpp"
 #include "isa/fixed_table.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 struct stored : avxvnni_registers {
@@ -26,5 +26,5 @@ struct arranged : stored {
 
 } // namespace
 const fixed_kernel fixed_avxvnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVXVNNI, nullptr, widen_and_split);
-} // namespace fovea
+} // namespace fovea::fixed
 #endif

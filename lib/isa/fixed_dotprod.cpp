@@ -1,13 +1,13 @@
 // Integer attention with Arm dot products: 32 registers; 4 rows x 16 keys take sixteen, and so do 2 rows x 16 values in two bytes.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_DOTPROD
-#include "dot/dotprod.hpp"
-#include "dot/neon_writer.hpp"
 #include "fixed/attend.hpp"
+#include "fixed/dot/dotprod.hpp"
+#include "fixed/dot/neon_writer.hpp"
 #include "isa/fixed_table.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 struct dotprod : neon_registers {
@@ -22,5 +22,5 @@ struct dotprod : neon_registers {
 
 } // namespace
 const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod, dotprod>(FOVEA_FIXED_DOTPROD, nullptr, nullptr);
-} // namespace fovea
+} // namespace fovea::fixed
 #endif

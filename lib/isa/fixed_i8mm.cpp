@@ -1,14 +1,14 @@
 // Integer attention with Arm 8-bit matrix products: 32 registers; 4 rows x 16 keys take sixteen, and so do 2 rows x 16 values in two
 // bytes. One row alone leaves half of each product empty: dot products serve it better.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_I8MM
-#include "dot/i8mm.hpp"
-#include "dot/neon_writer.hpp"
 #include "fixed/attend.hpp"
+#include "fixed/dot/i8mm.hpp"
+#include "fixed/dot/neon_writer.hpp"
 #include "isa/fixed_table.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 template <class Byte, int PieceStep>
@@ -35,5 +35,5 @@ size_t scratch(const fixed_plan& p, int32_t rows) {
 
 } // namespace
 const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows, scratch, attend, {pair_groups, 1}, {pair_groups, 1}};
-} // namespace fovea
+} // namespace fovea::fixed
 #endif

@@ -1,14 +1,14 @@
 // Integer attention on Arm with NEON and no dot products: 64-bit cores have 32 registers, 32-bit ones sixteen; 4 rows x 8 keys or
 // 4 rows x 16 values take half of them.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_NEON
-#include "dot/neon.hpp"
-#include "dot/neon_writer.hpp"
 #include "fixed/attend.hpp"
+#include "fixed/dot/neon.hpp"
+#include "fixed/dot/neon_writer.hpp"
 #include "isa/fixed_table.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 struct neon : neon_registers {
@@ -29,5 +29,5 @@ struct neon : neon_registers {
 
 } // namespace
 const fixed_kernel fixed_neon_kernel = fixed_kernel_of<neon, neon>(FOVEA_FIXED_NEON, nullptr, nullptr);
-} // namespace fovea
+} // namespace fovea::fixed
 #endif

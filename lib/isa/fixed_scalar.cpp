@@ -1,11 +1,11 @@
 // Integer attention on any core: the reference.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_SCALAR
 #include "fixed/reference.hpp"
 #include "isa/fixed_table.hpp"
 
-namespace fovea {
+namespace fovea::fixed {
 namespace {
 
 void attend_reference(const fixed_job& job) {
@@ -15,5 +15,5 @@ size_t reference_scratch(const fixed_plan& p, int32_t) { return scalar_row::scra
 
 } // namespace
 const fixed_kernel fixed_scalar_kernel = {FOVEA_FIXED_SCALAR, 1, reference_scratch, attend_reference, {nullptr, 1}, {nullptr, 1}};
-} // namespace fovea
+} // namespace fovea::fixed
 #endif

@@ -1,12 +1,12 @@
 // 32-bit Arm with NEON and fma: sixteen registers of four lanes.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_NEON
-#include "dot/neon_isa.hpp"
+#include "f32/kernel/attend.hpp"
+#include "isa/neon_isa.hpp"
 #include "isa/table.hpp"
-#include "kernel/attend.hpp"
 
-namespace fovea {
+namespace fovea::f32 {
 namespace {
 struct neon : neon_isa {
   using shapes = shape_list<shape<2, 1>, shape<1, 2>>;
@@ -14,5 +14,5 @@ struct neon : neon_isa {
 };
 } // namespace
 const kernel neon_kernel = kernel_of<neon>(FOVEA_NEON);
-} // namespace fovea
+} // namespace fovea::f32
 #endif

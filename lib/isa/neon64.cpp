@@ -1,12 +1,12 @@
 // 64-bit Arm: 32 registers of four lanes, a tile of 4 x 16 takes sixteen, so that eight can wait for the next vector.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_NEON64
-#include "dot/neon_isa.hpp"
+#include "f32/kernel/attend.hpp"
+#include "isa/neon_isa.hpp"
 #include "isa/table.hpp"
-#include "kernel/attend.hpp"
 
-namespace fovea {
+namespace fovea::f32 {
 namespace {
 struct neon64 : neon_isa {
   using shapes = shape_list<shape<4, 1>, shape<2, 2>, shape<1, 4>>;
@@ -14,5 +14,5 @@ struct neon64 : neon_isa {
 };
 } // namespace
 const kernel neon64_kernel = kernel_of<neon64>(FOVEA_NEON64);
-} // namespace fovea
+} // namespace fovea::f32
 #endif

@@ -1,11 +1,10 @@
 // Plain floats. On x86 this file is compiled for fma, and chosen only where the CPU has it.
-#include "build.hpp"
-
+#include "common/build.hpp"
+#include "f32/kernel/attend.hpp"
+#include "isa/scalar_isa.hpp"
 #include "isa/table.hpp"
-#include "kernel/attend.hpp"
-#include "kernel/scalar_isa.hpp"
 
-namespace fovea {
+namespace fovea::f32 {
 namespace {
 // A core with 32 registers holds 4 rows x 4 lanes; a tile walks the sixteen lanes of a panel in groups, and the chains stay the same.
 struct scalar : scalar_isa {
@@ -14,4 +13,4 @@ struct scalar : scalar_isa {
 };
 } // namespace
 const kernel scalar_kernel = kernel_of<scalar>(FOVEA_SCALAR);
-} // namespace fovea
+} // namespace fovea::f32

@@ -1,13 +1,13 @@
 // Plain floats for cores without fused multiply-add: Arm before VFPv4, x86 before SSE4.1, cores without FPU. Every product is rounded
 // before it is added, so this ISA carries no bit promise. fmaf of a C library would keep it, and be 5 to 17 times slower.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_SCALAR_NO_FMA
+#include "f32/kernel/attend.hpp"
+#include "isa/scalar_isa.hpp"
 #include "isa/table.hpp"
-#include "kernel/attend.hpp"
-#include "kernel/scalar_isa.hpp"
 
-namespace fovea {
+namespace fovea::f32 {
 namespace {
 struct scalar_no_fma : no_fma_isa {
   using shapes = shape_list<shape<4, 1, 4>, shape<2, 1, 8>, shape<1, 1, 8>>;
@@ -15,5 +15,5 @@ struct scalar_no_fma : no_fma_isa {
 };
 } // namespace
 const kernel scalar_no_fma_kernel = kernel_of<scalar_no_fma>(FOVEA_SCALAR_NO_FMA);
-} // namespace fovea
+} // namespace fovea::f32
 #endif

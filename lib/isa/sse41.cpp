@@ -1,12 +1,12 @@
 // x86 without fma: every product is rounded before it is added, so this ISA alone carries no bit promise.
-#include "build.hpp"
+#include "common/build.hpp"
 
 #if FOVEA_WITH_SSE41
+#include "f32/kernel/attend.hpp"
 #include "isa/table.hpp"
-#include "kernel/attend.hpp"
-#include "kernel/xsimd_isa.hpp"
+#include "isa/xsimd_isa.hpp"
 
-namespace fovea {
+namespace fovea::f32 {
 namespace {
 struct sse41 : xsimd_isa<xsimd::sse4_1> {
   using shapes = shape_list<shape<2, 1>, shape<1, 2>>;
@@ -14,5 +14,5 @@ struct sse41 : xsimd_isa<xsimd::sse4_1> {
 };
 } // namespace
 const kernel sse41_kernel = kernel_of<sse41>(FOVEA_SSE41);
-} // namespace fovea
+} // namespace fovea::f32
 #endif

@@ -14,10 +14,10 @@ function(fovea_compiler_has result condition)
 endfunction()
 
 # Is there an operating system? Not CMAKE_SYSTEM_NAME says so: it is Generic here, PICO or ESP32 there.
-fovea_compiler_has(FOVEA_COMPILES_FOR_SYSTEM "FOVEA_HAS_SYSTEM" "#include \"${PROJECT_SOURCE_DIR}/lib/system.hpp\"")
+fovea_compiler_has(FOVEA_COMPILES_FOR_SYSTEM "FOVEA_HAS_SYSTEM" "#include \"${PROJECT_SOURCE_DIR}/lib/common/system.hpp\"")
 set(FOVEA_HOSTED ${FOVEA_COMPILES_FOR_SYSTEM})
 if(NOT FOVEA_HOSTED)
-  fovea_compiler_has(FOVEA_COMPILES_FOR_BARE_METAL "!FOVEA_HAS_SYSTEM" "#include \"${PROJECT_SOURCE_DIR}/lib/system.hpp\"")
+  fovea_compiler_has(FOVEA_COMPILES_FOR_BARE_METAL "!FOVEA_HAS_SYSTEM" "#include \"${PROJECT_SOURCE_DIR}/lib/common/system.hpp\"")
   if(NOT FOVEA_COMPILES_FOR_BARE_METAL)
     message(FATAL_ERROR "fovea cannot compile five lines with the flags of this project: CMakeFiles/CMakeError.log (CMakeConfigureLog.yaml) says why.")
   endif()
@@ -150,7 +150,7 @@ if(NOT FOVEA_HOSTED)
   fovea_compiler_has(FOVEA_COMPILES_BARE_ARM "defined(__arm__)")
 endif()
 
-# What keeps the bits. These flags stand behind those of a parent project, a toolchain file and the environment, and undo theirs; lib/build.hpp
+# What keeps the bits. These flags stand behind those of a parent project, a toolchain file and the environment, and undo theirs; lib/common/build.hpp
 # refuses to be compiled where they are missing. No fma but the explicit ones. Clang's -ffast-math sets -ffp-contract and its -O2 undoes
 # -fno-tree-vectorize, hence the order: they come last, fp-contract behind fast-math.
 set(FOVEA_EXACT -fno-fast-math -fno-unsafe-math-optimizations -fno-associative-math -fno-reciprocal-math -fno-finite-math-only -fsigned-zeros
@@ -163,7 +163,7 @@ if(FOVEA_COMPILES_X86_32)
 endif()
 if(NOT FOVEA_HOSTED)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    list(APPEND FOVEA_EXACT -fno-branch-count-reg) # see lib/build.hpp
+    list(APPEND FOVEA_EXACT -fno-branch-count-reg) # see lib/common/build.hpp
   endif()
   fovea_compiler_has(FOVEA_COMPILES_HELIUM_FLOATS "defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)")
   if(FOVEA_COMPILES_HELIUM_FLOATS) # else its vectors of floats flush denormals and their comparisons lose NaN

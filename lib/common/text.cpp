@@ -1,0 +1,47 @@
+// Constant texts: what a status means, and how an ISA is called.
+#include "common/build.hpp"
+#include "fovea/fovea.h"
+
+namespace {
+
+const char* const reasons[] = {
+    "ok",
+    "a pointer is null but must not be",
+    "a count is out of its range, or counts do not belong together",
+    "a number is out of its range",
+    "a stride is negative or smaller than a row",
+    "memory or a position is not aligned as it must be",
+    "memory overlaps memory of another argument",
+    "an extent does not fit into the address space",
+    "memory is too small: fovea_scratch_least, fovea_fixed_scratch or fovea_partials_size returns the bytes it takes",
+    "a number is NaN or infinite",
+    "this build or this machine does not offer it",
+};
+static_assert(sizeof reasons / sizeof *reasons == FOVEA_REASON_END);
+
+const char* const arguments[] = {
+    "call",      "q",       "k",        "v",          "out",   "q_heads, kv_heads", "dim",     "v_dim", "queries", "keys",
+    "first_key", "flags",   "prefix",   "keep_first", "scale", "softcap",           "alibi",   "sinks", "mask",    "lse",
+    "weights",   "part",    "partials", "isa",        "ring",  "reserved",          "scratch", "in",    "w",       "x",
+    "rows",      "columns", "key_sums",
+};
+static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
+
+const char* const isas[] = {"best", "scalar", "sse41", "avx2", "avx512", "neon", "neon64", "scalar-no-fma"};
+static_assert(sizeof isas / sizeof *isas == FOVEA_ISA_END);
+
+} // namespace
+
+const char* fovea_reason_text(int32_t status) {
+  const int32_t reason = FOVEA_REASON(status);
+  return status >= 0 && reason < FOVEA_REASON_END ? reasons[reason] : "not a status of fovea";
+}
+
+const char* fovea_argument_text(int32_t status) {
+  const int32_t argument = FOVEA_ARGUMENT(status);
+  return status >= 0 && argument < FOVEA_ARG_END ? arguments[argument] : "unknown";
+}
+
+const char* fovea_isa_name(int32_t isa) { return isa >= 0 && isa < FOVEA_ISA_END ? isas[isa] : "unknown"; }
+
+int32_t fovea_version() { return FOVEA_VERSION; }

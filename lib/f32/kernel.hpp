@@ -1,0 +1,83 @@
+// The seam between the library and its float kernels: what an ISA offers, and one tile of rows as a job.
+#pragma once
+#include "f32/plan.hpp"
+#include "f32/route.hpp"
+#include "f32/row_jobs.hpp"
+
+namespace fovea::f32 {
+
+// The caller's scratch, cut into arrays for tiles of at most `rows` rows.
+struct workspace {
+  int rows;
+  int batched_heads;                // KV heads of few rows that share a tile; 1 where each head has tiles of its own
+  int panel_room;                   // panels of 16 keys that fit
+  float* panels;                    // of K; or the scratch of scores_4x4, which needs no panels
+  float* q;                         // [rows][dim], scaled
+  float* s;                         // [rows][score_stride]: scores of a block, then its weights
+  float* o;                         // [rows][up16(v_dim)]: output of the span so far
+  float* sum;                       // [rows][16]: weights of the span so far
+  float* top;                       // [rows]: reference of the span so far
+  float* rescale;                   // [rows]: what sums of earlier blocks are multiplied by
+  float* total;                     // [rows]: sums of rows that end
+  float* factor;                    // [rows]: what the output of rows that end is multiplied by
+  float *all_o, *all_sum, *all_top; // the same as o, sum and top, of all spans before this one
+  int32_t* runs;                    // 4 x [rows]: from and to of both runs of seen keys within a block
+  seen* sees;                       // [rows], or one for all
+  float** out_rows;                 // [rows]
+};
+
+// Panels of a KV head that are packed once for all of its tiles. Tiles ask for keys in a never falling order, so one mark says what is there.
+struct packed_panels {
+  int64_t first, end; // panels (absolute key / 16) that stand in scratch: first .. end - 1
+};
+
+// Scores that take four rows of K by four numbers at a time use scratch in place of panels: queries spread over a register each, and two
+// transposed steps.
+constexpr int groups_4x4 = 8, step_4x4 = 4 * groups_4x4;  // groups of four keys in a step, and its keys
+constexpr int scores_4x4_columns = 16;                    // numbers of a row that are transposed in one go
+constexpr int floats_4x4 = step_4x4 * scores_4x4_columns; // of a transposed step
+constexpr int scores_4x4_panels(int dim) { return 1 + (2 * floats_4x4 + 16 * dim - 1) / (16 * dim); }
+
+struct tile_job {
+  const plan* p;
+  const workspace* w;
+  route way;
+  packed_panels* packed;
+  int32_t kv_head; // the first
+  int32_t heads;   // batched: several only if each has all its rows here, and its keys in one block
+  int64_t row;
+  int32_t rows; // of all heads together
+  int32_t span; // all spans if negative; else only this one (counted from first_span), left in p->partials
+};
+
+// Row r of a tile is one query of one head. Divides: for the paths that need to know, not for the hot one.
+struct row_place {
+  ptrdiff_t head, query;
+};
+inline row_place place_of(const tile_job& job, int r) {
+  const plan& p = *job.p;
+  int64_t kv_head = job.kv_head, row = job.row + r;
+  if (job.heads > 1) {
+    kv_head += row / p.rows;
+    row %= p.rows;
+  }
+  return {static_cast<ptrdiff_t>(kv_head * p.group + row % p.group), static_cast<ptrdiff_t>(row / p.group)};
+}
+
+struct kernel {
+  int32_t isa;
+  int8_t tile_rows[8];  // rows of the shapes, largest first, ending in 1
+  int32_t rows;         // of a tile; a multiple of the largest shape
+  int32_t batched_rows; // that several KV heads of few rows may fill together; 0 where it does not pay
+  bool scores_4x4;      // has a way to score three or four rows against groups of four keys
+  bool four_row_shapes; // has shapes for tiles of three or four rows
+  void (*attend)(const tile_job&);
+  void (*merge)(const plan&);
+  void (*pack_panel)(const float* rows, ptrdiff_t stride, int dim, float* panel);
+  void (*softmax)(const softmax_job&);
+  void (*matvec)(const matvec_job&);
+};
+
+const kernel* find_kernel(int32_t isa); // null: this machine or this build has it not
+
+} // namespace fovea::f32

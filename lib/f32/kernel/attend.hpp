@@ -1,0 +1,193 @@
+// A tile of rows goes over all keys it sees: spans, blocks, and in each block scores, softmax and values.
+#pragma once
+#include "f32/kernel/dot.hpp"
+#include "f32/kernel/merge.hpp"
+#include "f32/kernel/returned_weights.hpp"
+#include "f32/kernel/row_softmax.hpp"
+#include "f32/kernel/scores_4x4.hpp"
+#include "f32/kernel/values.hpp"
+
+namespace fovea::f32 {
+
+template <class Isa, class Element>
+class tile_of_rows {
+ public:
+  explicit tile_of_rows(const tile_job& job) : job_(job), p_(*job.p), w_(*job.w), rows_(job), panels_(job) {}
+
+  void attend() const {
+    const int32_t one_past = first_span() + 1;
+    const bool one_span = rows_.any.to <= span_keys * static_cast<int64_t>(one_past);
+    if (job_.span >= 0) {
+      attend_span(p_.first_span + job_.span, false);
+      store_partials();
+    } else if (one_span) {
+      attend_span(first_span(), true);
+    } else {
+      attend_spans();
+    }
+    if (p_.modify.weights.data) write_weights(one_span);
+  }
+
+ private:
+  // Where registers are short, one step serves all modifiers: there code counts for more than the last tenth of speed.
+  using biased = std::conditional_t<(Isa::lanes < 8), general_step, biased_step>;
+  static constexpr void (*softmax_steps[])(const tile_job&, const block&, const float*) = {
+      softmax_step<Isa, plain_step>, softmax_step<Isa, biased>, softmax_step<Isa, general_step>};
+  const tile_job& job_;
+  const plan& p_;
+  const workspace& w_;
+  const rows_of_tile<Isa> rows_;
+  const panels_of_keys<Isa, Element> panels_;
+
+  int32_t first_span() const {
+    const int64_t first = rows_.any.head > p_.see.first_key ? p_.see.first_key : rows_.any.from;
+    return static_cast<int32_t>(first / span_keys);
+  }
+
+  __attribute__((noinline)) void attend_spans() const {
+    const int width = up16(p_.v_dim);
+    clear(w_.all_top, w_.all_sum, w_.all_o, width);
+    for (int32_t span = first_span(); span * static_cast<int64_t>(span_keys) < rows_.end(); ++span) {
+      if (!sees(span * static_cast<int64_t>(span_keys), span_keys)) span = rows_.any.from / span_keys; // between kept keys and window
+      attend_span(span, false);
+      join_span<Isa>(w_, job_.rows, width);
+    }
+    write_results<Isa>(job_);
+  }
+
+  // Does any row see one of the keys at .. at + count - 1?
+  bool sees(int64_t at, int count) const {
+    const bool in_head = rows_.any.head > p_.see.first_key && at < rows_.any.head && at + count > p_.see.first_key;
+    return in_head || (at < rows_.any.to && at + count > rows_.any.from && rows_.any.to > rows_.any.from);
+  }
+
+  void clear(float* top, float* sum, float* o, int width) const {
+    for (int r = 0; r < job_.rows; ++r) top[r] = lowest;
+    for (int i = 0; i < job_.rows * 16; ++i) sum[i] = 0;
+    for (ptrdiff_t i = 0; i < job_.rows * static_cast<ptrdiff_t>(width); ++i) o[i] = 0;
+  }
+
+  // Leaves top, sum and o of the span in the workspace, or writes the output of its rows.
+  void attend_span(int32_t span, bool writes_output) const {
+    for (int r = 0; r < job_.rows; r += 16) f32x16<Isa>::all(lowest).store(w_.top + r);
+    const int64_t begin = span * static_cast<int64_t>(span_keys), end = smaller(begin + span_keys, rows_.any.to);
+    bool empty = true;
+    int finished = 0; // rows
+    for (int64_t first = begin; first < end; first += block_keys) {
+      if (!sees(first, block_keys)) continue;
+      block b = rows_.block_at(first);
+      b.opens_span = empty;
+      b.writes_output = writes_output;
+      b.finished_before = finished;
+      b.finished_after = finished = rows_.finished_after(b, finished);
+      attend_block(b);
+      empty = false;
+    }
+    if (!empty) return;
+    writes_output ? write_zeros() : clear(w_.top, w_.sum, w_.o, up16(p_.v_dim));
+  }
+
+  void attend_block(const block& b) const {
+    score(b);
+    if (rows_.stretched) stretch_scores(b);
+    softmax_steps[static_cast<int>(p_.modify.step)](job_, b, rows_.first_q);
+    if (b.writes_output && b.finished_after > b.finished_before)
+      end_rows<Isa>(job_, w_.top, b.finished_before, b.finished_after < job_.rows ? b.finished_after : job_.rows);
+    for (int h = 0; h < heads_of<Isa>(job_); ++h) {
+      const rows_of_head rows = rows_of(h);
+      const value_phase<Element> values(job_, b, head(h).values(b.first_key));
+      add_values<Isa>(values, b, rows, job_.way.four_row_tiles);
+    }
+  }
+
+  kv_view<Element> head(int h) const { return {p_, job_.kv_head + h}; }
+  rows_of_head rows_of(int h) const { return {h * rows_.per_head, rows_.per_head, rows_.same_keys}; }
+
+  void score(const block& b) const {
+    if constexpr (Isa::scores_4x4)
+      if (job_.way.keys == key_source::rows_4x4 && score_heads_4x4(b)) return;
+    for (int h = 0; h < heads_of<Isa>(job_); ++h)
+      for (int run = b.runs.first; run < 2; ++run) score_run(b, run, h);
+  }
+
+  // The last group of rows may write scores of the next head, too, whose turn comes later.
+  void score_run(const block& b, int run, int h) const {
+    const rows_of_head rows = rows_of(h);
+    const int begin = b.runs.from[run][rows.from], end = b.runs.to[run][rows.from + rows.count - 1];
+    if (begin >= end) return;
+    const kv_view<Element> view = head(h);
+    const bool takes_rows = job_.way.keys == key_source::rows || job_.way.keys == key_source::rows_4x4;
+    if (takes_rows && score_key_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from, rows_.per_head_in_groups)) return;
+    panels_.each(view, b.first_key, begin & -16, up16(end),
+                 [&](const key_panels& k) FOVEA_LAMBDA_INLINE { score_panels<Isa>(job_, b.runs, k, run, rows); });
+  }
+  score_rows scores() const { return {w_.q, p_.dim, w_.s}; }
+
+  // All heads at once, which see the same keys. False where there are two runs, or keys do not fill a step.
+  bool score_heads_4x4(const block& b) const {
+    const int begin = b.runs.from[1][0], end = b.runs.to[1][rows_.per_head - 1], heads = heads_of<Isa>(job_);
+    if (b.runs.first == 0 || begin >= end) return false;
+    const bool only_block = b.opens_span && b.finished_after >= job_.rows;
+    return score_4x4<Isa>(scores(), head(0).keys(b.first_key, begin, end), {heads, head(0).head_stride(), rows_.per_head}, only_block,
+                          w_.panels);
+  }
+
+  __attribute__((noinline)) void stretch_scores(const block& b) const {
+    for (int r = 0; r < job_.rows; ++r)
+      for (int run = b.runs.first; run < 2; ++run) rows_.stretch_scores(r, w_.s + r * score_stride, b.runs.from[run][r], b.runs.to[run][r]);
+  }
+
+  // No row sees a key.
+  __attribute__((noinline)) void write_zeros() const {
+    for (int r = 0; r < job_.rows; ++r) {
+      w_.total[r] = 0;
+      for (int c = 0; c < p_.v_dim; ++c) w_.out_rows[r][c] = 0;
+    }
+    end_rows<Isa>(job_, w_.top, 0, job_.rows);
+  }
+
+  __attribute__((noinline)) void write_weights(bool one_span) const {
+    weights_of_rows<Isa, Element>(job_, rows_, one_span ? w_.top : w_.all_top, one_span ? w_.sum : w_.all_sum).write();
+  }
+
+  __attribute__((noinline)) void store_partials() const {
+    const int width = up16(p_.v_dim);
+    for (int r = 0; r < job_.rows; ++r) {
+      float* out = slot(p_, job_.kv_head, job_.row + r, job_.span);
+      f32x16<Isa>::load(w_.sum + r * 16).store(out);
+      f32x16<Isa>::all(w_.top[r]).store(out + 16);
+      for (int c = 0; c < width; c += 16) f32x16<Isa>::load(w_.o + static_cast<ptrdiff_t>(r) * width + c).store(out + 32 + c);
+    }
+  }
+};
+
+template <class Isa>
+void attend_tile(const tile_job& job) {
+  tile_of_rows<Isa, f32_element>(job).attend();
+}
+
+template <class Isa>
+void pack_one_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
+  pack_panel<Isa>(rows, stride, 0, 0, 16, dim, panel);
+}
+
+template <class Isa, class... Shapes>
+constexpr kernel kernel_with(int32_t isa, shape_list<Shapes...>) {
+  return {isa,
+          {Shapes::rows...},
+          Isa::rows,
+          Isa::batched_rows,
+          Isa::scores_4x4,
+          Isa::four_row_shapes,
+          attend_tile<Isa>,
+          merge_partials<Isa>,
+          pack_one_panel<Isa>,
+          softmax_rows<Isa>,
+          matvec_rows<Isa>};
+}
+template <class Isa>
+constexpr kernel kernel_of(int32_t isa) {
+  return kernel_with<Isa>(isa, typename Isa::shapes{});
+}
+
+} // namespace fovea::f32

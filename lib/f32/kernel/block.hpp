@@ -1,0 +1,26 @@
+// A block of 256 keys as the rows of a tile see it. Made before the first phase, and constant from then on.
+#pragma once
+#include "f32/kernel.hpp"
+
+namespace fovea::f32 {
+
+// What all rows of a tile have in common in one block: nothing; one run that begins with the same whole vector; the run as a whole.
+enum class same_keys { none, begin, all };
+
+// What each row sees: two runs of keys, counted from the block's first. Later rows see later keys.
+struct key_runs {
+  int32_t *from[2], *to[2]; // [rows]
+  int first;                // 1 where run 0 is empty for all rows
+  same_keys same;
+  int begin, end; // of the last row's run 1
+};
+
+struct block {
+  int64_t first_key; // absolute key that it begins with
+  key_runs runs;
+  bool opens_span;                     // nothing has been gathered before it: sums begin here
+  bool writes_output;                  // rows that finish write their output; else it stays in o, for a merge
+  int finished_before, finished_after; // rows that need no key from this block on, and none behind it
+};
+
+} // namespace fovea::f32

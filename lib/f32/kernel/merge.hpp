@@ -1,0 +1,108 @@
+// Spans come together: two results (reference, sum, output) become one, in ascending order; and the final division.
+#pragma once
+#include "f32/kernel/output.hpp"
+#include "f32/kernel/values.hpp"
+
+namespace fovea::f32 {
+
+struct factors { // what both sides are multiplied by when they meet at the larger reference
+  float top, old, next;
+};
+template <class Isa>
+FOVEA_INLINE factors meet(float old_top, float next_top) {
+  const float top = old_top < next_top ? next_top : old_top;
+  float f[Isa::lanes];
+  const auto power = [&](float x) {
+    exp2_below(one_register<Isa>::all(x)).store(f);
+    return f[0];
+  };
+  const float old = power(old_top - top);
+  return {top, old, power(next_top - top)};
+}
+
+template <class Isa>
+FOVEA_INLINE f32x16<Isa> merged(const f32x16<Isa>& old, const f32x16<Isa>& next, const factors& f) {
+  return fma_by(f.old, old, next * f32x16<Isa>::all(f.next));
+}
+
+template <class Isa>
+FOVEA_INLINE void write_result(float* out, int c, int v_dim, const f32x16<Isa>& o, float factor) {
+  const auto result = fma_by(factor, o, f32x16<Isa>::all(0));
+  if (v_dim < 16)
+    store_first(out, result, v_dim);
+  else
+    result.store(out + column_at(c, v_dim));
+}
+
+// The span that a tile has just finished joins the spans before it.
+template <class Isa>
+__attribute__((noinline)) void join_span(const workspace& w, int rows, int width) {
+  using vector = f32x16<Isa>;
+  for (int r = 0; r < rows; ++r) {
+    const factors f = meet<Isa>(w.all_top[r], w.top[r]);
+    float* sum = w.all_sum + r * 16;
+    merged(vector::load(sum), vector::load(w.sum + r * 16), f).store(sum);
+    for (int c = 0; c < width; c += 16) {
+      float* o = w.all_o + static_cast<ptrdiff_t>(r) * width + c;
+      merged(vector::load(o), vector::load(w.o + static_cast<ptrdiff_t>(r) * width + c), f).store(o);
+    }
+    w.all_top[r] = f.top;
+  }
+}
+
+// After the last span: what all spans together gave becomes the output.
+template <class Isa>
+__attribute__((noinline)) void write_results(const tile_job& job) {
+  const plan& p = *job.p;
+  const workspace& w = *job.w;
+  const int rows = job.rows;
+  for (int r = 0; r < rows; ++r) w.total[r] = sum_tree(f32x16<Isa>::load(w.all_sum + r * 16));
+  end_rows<Isa>(job, w.all_top, 0, rows);
+  const int width = up16(p.v_dim);
+  for (int r = 0; r < rows; ++r) {
+    const float* o = w.all_o + static_cast<ptrdiff_t>(r) * width;
+    for (int c = 0; c < width; c += 16) write_result(w.out_rows[r], c, p.v_dim, f32x16<Isa>::load(o + c), w.factor[r]);
+  }
+}
+
+// The partial results of one row, written by any number of parts.
+template <class Isa>
+struct row_of_partials {
+  const plan& p;
+  const float* slots;
+
+  // One vector of all spans together; top becomes their common reference.
+  f32x16<Isa> over_spans(int at, float& top) const {
+    auto x = f32x16<Isa>::all(0);
+    top = lowest;
+    for (int i = 0; i < p.spans; ++i) {
+      const float* s = slots + i * slot_floats(p.v_dim);
+      const factors f = meet<Isa>(top, s[16]);
+      x = merged(x, f32x16<Isa>::load(s + at), f);
+      top = f.top;
+    }
+    return x;
+  }
+
+  void end(int32_t head, int64_t query, float* out) const {
+    float top;
+    const float total = sum_tree(over_spans(0, top)), sink = p.modify.sinks ? p.modify.sinks[head] : -__builtin_inff();
+    using row = one_register<Isa>;
+    const auto end = end_of<Isa>(row::all(total), row::all(top), row::all(sink));
+    float factor[Isa::lanes], lse[Isa::lanes];
+    end.factor.store(factor);
+    end.lse.store(lse);
+    if (p.modify.lse) p.modify.lse[head * static_cast<ptrdiff_t>(p.rows / p.group) + static_cast<ptrdiff_t>(query)] = lse[0];
+    for (int c = 0; c < up16(p.v_dim); c += 16) write_result(out, c, p.v_dim, over_spans(32 + c, top), factor[0]);
+  }
+};
+
+template <class Isa>
+void merge_partials(const plan& p) {
+  if (p.rows == 0) return; // however many heads
+  for (int32_t g = 0; g < p.kv_heads; ++g)
+    for (int64_t r = 0; r < p.rows; ++r)
+      row_of_partials<Isa>{p, slot(p, g, r, 0)}.end(g * p.group + static_cast<int32_t>(r % p.group), r / p.group, out_row(p, g, r));
+}
+
+} // namespace fovea::f32

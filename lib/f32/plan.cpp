@@ -1,0 +1,228 @@
+// Validation: a call either becomes a plan of plain numbers, or a status that names the argument to blame.
+#include "f32/plan.hpp"
+
+#include "common/build.hpp"
+#include "f32/check.hpp"
+#include "f32/kernel.hpp"
+#include "f32/kernel/exp2.hpp"
+
+namespace fovea::f32 {
+namespace {
+
+// What later versions bring is refused by name, never ignored.
+int32_t check_offered(const fovea_attention& a) {
+  if (!all_zero(a.reserved, sizeof a.reserved / sizeof *a.reserved)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+  if (a.weights.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+  if (a.ring) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RING);
+  constexpr int32_t known = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
+  if (a.flags & ~known) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
+  return FOVEA_OK;
+}
+
+// A denormal scale has lost its bits before it meets a score.
+int32_t check_scale(const fovea_attention& a, plan& p) {
+  if (!(a.flags & FOVEA_SCALE)) {
+    p.scale = 1 / __builtin_sqrtf(static_cast<float>(p.dim)) * log2_e;
+  } else {
+    if (!is_finite(a.scale)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SCALE);
+    p.scale = a.scale * log2_e;
+    if (!is_finite(p.scale) || (is_denormal(p.scale) && !is_zero(a.scale))) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  }
+  constexpr uint32_t exponent = 0x7f800000u, one = 0x3f800000u;
+  const uint32_t power = bits_of(p.scale) & exponent;
+  p.stretch = power < one ? 0 : float_of(power);
+  p.shrunk = power < one ? 0 : p.scale / p.stretch / 2;
+  return FOVEA_OK;
+}
+
+// Extents go by reference: a copy of what has just been written field by field would wait for all of it.
+int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels, rows_of<const float>& out, byte_range& bytes) {
+  if (in.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+  const bool plain = in.dtype == FOVEA_F32 && (in.layout == FOVEA_ROWS || panels) && !in.scales && !in.zero_point &&
+                     !in.scale_head_stride && !in.scale_token_stride;
+  if (!plain) return refusal(FOVEA_UNSUPPORTED, argument);
+  if (panels && in.token_stride) return refusal(FOVEA_STRIDE, argument);
+  if (panels) e.tokens = up16(e.tokens);
+  if (const int32_t reason = place(in.data, in.head_stride, in.token_stride, sizeof(float), false, e, bytes))
+    return refusal(reason, argument);
+  out = {static_cast<const float*>(in.data), e.head_stride, e.token_stride};
+  return FOVEA_OK;
+}
+
+int32_t check_output(const fovea_attention& a, plan& p, byte_range& bytes) {
+  const fovea_out& o = a.out;
+  if (o.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+  if (o.dtype != FOVEA_F32 || o.zero_point || !is_zero(o.scale)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
+  extent e{a.q_heads, a.queries, 0, 0, p.v_dim};
+  const int32_t reason = place(o.data, o.head_stride, o.token_stride, sizeof(float), true, e, bytes);
+  if (reason) return refusal(reason, FOVEA_ARG_OUT);
+  p.out = {static_cast<float*>(o.data), e.head_stride, e.token_stride};
+  return FOVEA_OK;
+}
+
+int32_t check_tensors(const fovea_attention& a, plan& p) {
+  p.packed_keys = a.k.layout == FOVEA_PANELS;
+  if (p.packed_keys && a.first_key % 16 != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY);
+  extent q{a.q_heads, a.queries, 0, 0, p.dim}, k{p.kv_heads, a.keys, 0, 0, p.dim}, v{p.kv_heads, a.keys, 0, 0, p.v_dim};
+  if (const int32_t s = check_input(a.q, FOVEA_ARG_Q, q, false, p.q, p.bytes.in[footprint::q])) return s;
+  if (const int32_t s = check_input(a.k, FOVEA_ARG_K, k, p.packed_keys, p.k, p.bytes.in[footprint::k])) return s;
+  if (const int32_t s = check_input(a.v, FOVEA_ARG_V, v, false, p.v, p.bytes.in[footprint::v])) return s;
+  if (const int32_t s = check_output(a, p, p.bytes.to[footprint::out])) return s;
+  return FOVEA_OK;
+}
+
+int32_t check_partials(const fovea_attention& a, plan& p) {
+  p.partials = static_cast<float*>(a.partials);
+  if (!a.partials && a.partials_size) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
+  if (!a.partials) return FOVEA_OK;
+  size_t needed;
+  if (!partials_bytes(p, needed)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARTIALS);
+  if (a.partials_size < needed) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_PARTIALS);
+  if (!range_of(a.partials, needed, p.bytes.to[footprint::partials])) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARTIALS);
+  if (misaligned(a.partials)) return refusal(FOVEA_ALIGN, FOVEA_ARG_PARTIALS);
+  if (a.weights.data) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS); // no part knows the whole row
+  return FOVEA_OK;
+}
+
+// Numbers per head: aligned, finite, also in base 2. `none` may stand for no number.
+int32_t check_heads(const float* numbers, int32_t heads, int32_t argument, byte_range& bytes, uint32_t none) {
+  if (!numbers) return FOVEA_OK;
+  if (misaligned(numbers)) return refusal(FOVEA_ALIGN, argument);
+  if (!range_of(numbers, static_cast<size_t>(heads) * sizeof(float), bytes)) return refusal(FOVEA_OVERFLOW, argument);
+  for (int32_t h = 0; h < heads; ++h) {
+    if (bits_of(numbers[h]) == none) continue;
+    if (!is_finite(numbers[h])) return refusal(FOVEA_NOT_FINITE, argument);
+    if (!is_finite(numbers[h] * log2_e)) return refusal(FOVEA_RANGE, argument);
+  }
+  return FOVEA_OK;
+}
+
+int32_t check_mask(const fovea_attention& a, plan& p) {
+  const fovea_mask& mask = a.mask;
+  mask_of& m = p.modify.mask;
+  m = {};
+  if (!mask.data) return FOVEA_OK;
+  if (mask.head_stride < 0 || mask.query_stride < 0) return refusal(FOVEA_STRIDE, FOVEA_ARG_MASK);
+  if (mask.keys < 0 || (mask.is_bias & ~1)) return refusal(FOVEA_RANGE, FOVEA_ARG_MASK);
+  const int32_t keys = mask.keys ? static_cast<int32_t>(smaller(mask.keys, a.keys)) : a.keys;
+  size_t size;
+  const extent e{a.q_heads, a.queries, mask.head_stride, mask.query_stride, keys};
+  if (!bytes_of(e, mask.is_bias ? sizeof(float) : 1, size) || !range_of(mask.data, size, p.bytes.in[footprint::mask]))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_MASK);
+  if (mask.is_bias && misaligned(mask.data)) return refusal(FOVEA_ALIGN, FOVEA_ARG_MASK);
+  if (mask.is_bias)
+    m.bias = static_cast<const float*>(mask.data);
+  else
+    m.shown = static_cast<const uint8_t*>(mask.data);
+  m.head = mask.head_stride;
+  m.query = mask.query_stride;
+  p.see.end = a.first_key + static_cast<int64_t>(keys); // where the mask ends, everything is masked
+  return FOVEA_OK;
+}
+
+int32_t check_lse(const fovea_attention& a, plan& p) {
+  p.modify.lse = a.lse;
+  if (!a.lse) return FOVEA_OK;
+  size_t size;
+  const extent e{a.q_heads, a.queries, a.queries, 1, 1};
+  if (!bytes_of(e, sizeof(float), size) || !range_of(a.lse, size, p.bytes.to[footprint::lse]))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_LSE);
+  return misaligned(a.lse) ? refusal(FOVEA_ALIGN, FOVEA_ARG_LSE) : 0;
+}
+
+int32_t check_weights(const fovea_attention& a, plan& p) {
+  fovea_weights& w = p.modify.weights;
+  w = a.weights;
+  if (!w.data) return FOVEA_OK;
+  if (w.stage < 0 || w.stage > 3) return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
+  if (w.first_head < 0 || w.first_head > a.q_heads || w.first_query < 0 || w.first_query > a.queries)
+    return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
+  const int32_t heads = a.q_heads - w.first_head, queries = a.queries - w.first_query;
+  if (w.heads < 0 || w.heads > heads || w.queries < 0 || w.queries > queries) return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
+  if (!w.heads) w.heads = heads;
+  if (!w.queries) w.queries = queries;
+  ptrdiff_t head;
+  size_t size;
+  if (__builtin_mul_overflow(static_cast<ptrdiff_t>(w.queries), static_cast<ptrdiff_t>(a.keys), &head) ||
+      !bytes_of({w.heads, w.queries, head, a.keys, a.keys}, sizeof(float), size) || !range_of(w.data, size, p.bytes.to[footprint::weights]))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_WEIGHTS);
+  return misaligned(w.data) ? refusal(FOVEA_ALIGN, FOVEA_ARG_WEIGHTS) : 0;
+}
+
+int32_t check_modifiers(const fovea_attention& a, plan& p) {
+  modifiers& m = p.modify;
+  m.alibi = a.alibi;
+  m.sinks = a.sinks;
+  if (const int32_t s = check_softcap(a.softcap, m)) return s;
+  if (const int32_t s = check_heads(a.alibi, a.q_heads, FOVEA_ARG_ALIBI, p.bytes.in[footprint::alibi], 0)) return s;
+  constexpr uint32_t no_sink = 0xff800000u; // minus infinity
+  if (const int32_t s = check_heads(a.sinks, a.q_heads, FOVEA_ARG_SINKS, p.bytes.in[footprint::sinks], no_sink)) return s;
+  if (const int32_t s = check_mask(a, p)) return s;
+  if (const int32_t s = check_lse(a, p)) return s;
+  if (const int32_t s = check_weights(a, p)) return s;
+  m.step = step_for(!is_zero(m.cap), m.alibi || a.mask.data);
+  return FOVEA_OK;
+}
+
+// What a call may leave out takes no bytes until it is found. Short runs: a long one becomes a slow instruction for strings.
+void no_options(footprint& f) {
+  for (int i = footprint::alibi; i < footprint::inputs; ++i) f.in[i] = {};
+  for (int o = footprint::lse; o < footprint::outputs; ++o) f.to[o] = {};
+}
+
+// Each output against all inputs and against the outputs before it.
+int32_t check_overlap(const footprint& f) {
+  constexpr int32_t argument[footprint::outputs] = {FOVEA_ARG_OUT, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS, FOVEA_ARG_PARTIALS};
+  for (int o = 0; o < footprint::outputs; ++o) {
+    if (f.to[o].begin == f.to[o].end) continue; // most calls have one output
+    for (const byte_range& in : f.in)
+      if (meet(in, f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
+    for (int before = 0; before < o; ++before)
+      if (meet(f.to[before], f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
+  }
+  return FOVEA_OK;
+}
+
+} // namespace
+
+bool partials_bytes(const plan& p, size_t& bytes) {
+  size_t slots;
+  if (__builtin_mul_overflow(static_cast<uint64_t>(p.rows), static_cast<uint64_t>(p.kv_heads), &slots)) return false;
+  if (__builtin_mul_overflow(slots, static_cast<size_t>(p.spans), &slots)) return false;
+  return !__builtin_mul_overflow(slots, static_cast<size_t>(slot_floats(p.v_dim)) * sizeof(float), &bytes) && bytes <= PTRDIFF_MAX;
+}
+
+int32_t check_softcap(float softcap, modifiers& m) {
+  m.cap = m.cap_factor = 0;
+  if (!is_finite(softcap)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SOFTCAP);
+  if (is_zero(softcap)) return FOVEA_OK;
+  m.cap = softcap * log2_e;
+  m.cap_factor = -2 / softcap;
+  const bool usable = !(bits_of(softcap) >> 31) && is_finite(m.cap) && is_finite(m.cap_factor);
+  return usable ? 0 : refusal(FOVEA_RANGE, FOVEA_ARG_SOFTCAP);
+}
+
+int32_t make_plan(const fovea_attention* call, plan& p) {
+  if (!call) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
+  const fovea_attention& a = *call;
+  if (const int32_t s = check_offered(a)) return s;
+  if (const int32_t s = check_shape(a, greatest_dim, greatest_count, p)) return s;
+  p.rows = static_cast<int64_t>(a.queries) * p.group;
+  if (const int32_t s = check_scale(a, p)) return s;
+  if (const int32_t s = check_visibility(a, p.see)) return s;
+  p.keys_end = p.see.end;
+  p.first_span = a.first_key / span_keys;
+  p.spans = a.keys ? static_cast<int32_t>((p.see.end - 1) / span_keys) - p.first_span + 1 : 0;
+  no_options(p.bytes);
+  if (const int32_t s = check_tensors(a, p)) return s;
+  if (const int32_t s = check_modifiers(a, p)) return s;
+  if (const int32_t s = check_part(a.part, p)) return s;
+  if (const int32_t s = check_partials(a, p)) return s;
+  if (const int32_t s = check_overlap(p.bytes)) return s;
+  p.isa = find_kernel(a.isa);
+  if (!p.isa) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
+  p.core = profile_of_this_core();
+  return FOVEA_OK;
+}
+
+} // namespace fovea::f32

@@ -1,0 +1,92 @@
+// The plan of a call: every option has become a number. make_plan is the only place that validates.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "common/validate.hpp"
+#include "f32/route.hpp"
+#include "fovea/fovea.h"
+
+namespace fovea::f32 {
+
+struct kernel;
+
+constexpr int block_keys = 256;               // keys of one softmax step, aligned to absolute key 0
+constexpr int span_keys = 4096;               // keys that are summed alone before they are merged
+constexpr int score_stride = block_keys + 16; // of a row of scores; a stride of 1,024 bytes would fold rows onto few cache sets
+constexpr int unit_rows = 48;                 // rows of one unit of work; a constant, so that parts do not depend on scratch or ISA
+constexpr int greatest_dim = 1024;
+constexpr int32_t greatest_count = 0x7fffffff - 4 * span_keys; // of tokens, positions and heads: rounding up never overflows
+
+constexpr int up16(int n) { return (n + 15) & -16; }
+
+template <class T>
+struct rows_of { // [head][token][dim], with strides in elements
+  T* data;
+  ptrdiff_t head, token;
+};
+
+// What a call touches beside its scratch.
+struct footprint {
+  enum input { q, k, v, alibi, sinks, mask, inputs };
+  enum output { out, lse, weights, partials, outputs };
+  byte_range in[inputs], to[outputs];
+};
+
+struct mask_of { // one of both, or none; [head][query][key] with strides in elements
+  const float* bias;
+  const uint8_t* shown;
+  ptrdiff_t head, query;
+};
+
+// What happens to scores before softmax: nothing, biases, or a softcap and then biases.
+enum class score_step : int8_t { plain, biased, capped };
+
+struct modifiers {
+  float cap, cap_factor; // cap times log2(e), and -2 / cap: e^(-2 s / cap) = 2^(factor * s log2(e)); 0 = none
+  const float *alibi, *sinks;
+  mask_of mask;
+  float* lse;
+  fovea_weights weights; // its counts resolved
+  score_step step;
+};
+
+struct plan {
+  rows_of<const float> q, k, v;
+  rows_of<float> out;
+  bool packed_keys;        // k stands in panels
+  int32_t kv_heads, group; // q_heads = kv_heads * group
+  int32_t dim, v_dim;
+  int64_t rows; // queries * group: the rows of one kv head; row = query * group + head in group
+  visibility see;
+  int64_t keys_end; // behind the last given key; a mask may end before
+  modifiers modify;
+  float scale;               // times log2(e): softmax is base 2
+  float stretch, shrunk;     // scale = 2 * stretch * shrunk, where a row of q times scale may overflow; else stretch is 0
+  int32_t first_span, spans; // spans of 4,096 keys from absolute key 0 that the given keys touch
+  int32_t part, parts;
+  float* partials;
+  const kernel* isa;
+  core_profile core;
+  footprint bytes;
+};
+
+constexpr score_step step_for(bool capped, bool biased) {
+  return capped ? score_step::capped : biased ? score_step::biased : score_step::plain;
+}
+
+int32_t make_plan(const fovea_attention* call, plan& p);
+bool partials_bytes(const plan& p, size_t& bytes); // false on overflow
+
+// One partial result: what a row has gathered in one span. Slots stand as [kv head][row][span].
+constexpr ptrdiff_t slot_floats(int v_dim) { return 16 + 16 + up16(v_dim); } // sum, top, output
+inline float* slot(const plan& p, int32_t kv_head, int64_t row, int32_t span) {
+  return p.partials + static_cast<ptrdiff_t>((kv_head * p.rows + row) * p.spans + span) * slot_floats(p.v_dim);
+}
+
+inline float* out_row(const plan& p, int32_t kv_head, int64_t row) {
+  const ptrdiff_t query = static_cast<ptrdiff_t>(row / p.group), head = static_cast<ptrdiff_t>(row % p.group);
+  return p.out.data + (kv_head * static_cast<ptrdiff_t>(p.group) + head) * p.out.head + query * p.out.token;
+}
+
+} // namespace fovea::f32

@@ -1,0 +1,29 @@
+// How a call goes through the kernels: decided once, where scratch is cut, and carried by each job. No result depends on it.
+#pragma once
+#include <cstdint>
+
+namespace fovea::f32 {
+
+enum class key_source : int8_t {
+  panel_cache, // K stands in panels, as fovea_pack_keys writes it
+  packed_once, // panels of a whole KV head in scratch, packed as its tiles come to them
+  packed_few,  // as many panels as there is room for, packed for each tile and block
+  rows,        // few rows of queries: rows of K as they stand, transposed in registers
+  rows_4x4     // three or four of them: four rows of K by four numbers at a time
+};
+
+struct route {
+  key_source keys;
+  bool four_row_tiles; // three or four rows: shapes that prefetch K and V
+};
+
+// What pays on some cores and not on others, as measured in docs/speed.md.
+struct core_profile {
+  bool prefetches_blocks; // values of the next block are asked for while those of this one are used
+  int32_t batched_rows;   // most rows of several KV heads in one tile
+};
+constexpr core_profile amd_profile{true, 128}, other_profile{false, 32};
+
+core_profile profile_of_this_core();
+
+} // namespace fovea::f32

@@ -1,0 +1,165 @@
+// Scratch becomes arrays, and with that the way of the call is decided. More scratch buys speed: first rows that share a pass over K and V,
+// then panels of K that need not be packed again.
+#include "f32/workspace.hpp"
+
+#include "common/build.hpp"
+
+namespace fovea::f32 {
+namespace {
+
+constexpr size_t alignment = 64;
+constexpr int block_panels = block_keys / 16;
+
+struct sizes {
+  int rows, heads; // heads side by side
+  int64_t panels;
+  bool spans; // more than one: what comes together needs a place of its own
+};
+
+// The largest number of rows, at most `limit`, that the shapes of this ISA fill: whole groups, or one smaller group.
+int fitting_rows(const kernel& k, int limit) {
+  if (limit >= k.tile_rows[0]) return limit / k.tile_rows[0] * k.tile_rows[0];
+  const int8_t* rows = k.tile_rows;
+  while (*rows > limit) ++rows;
+  return *rows;
+}
+// A number of rows that holds n in whole groups: few more than n, where two groups of the second shape are larger than one of the first.
+int holding_rows(const kernel& k, int n) {
+  const int largest = k.tile_rows[0], second = k.tile_rows[1], step = n % largest && 2 * second > largest ? second : largest;
+  if (n >= largest) return (n + step - 1) / step * step;
+  const int8_t* rows = k.tile_rows;
+  while (*rows > 1 && rows[1] >= n) ++rows;
+  return *rows;
+}
+
+// Hands out pieces of scratch one after another; with no memory behind it, it only measures.
+class cutter {
+ public:
+  explicit cutter(unsigned char* at) : at_(at) {}
+  template <class T>
+  void cut(T*& piece, int64_t count) {
+    piece = at_ ? reinterpret_cast<T*>(at_ + used_) : nullptr;
+    used_ += static_cast<int64_t>(sizeof(T)) * count;
+  }
+  int64_t used() const { return used_; }
+
+ private:
+  unsigned char* at_;
+  int64_t used_ = 0;
+};
+
+int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
+  const int64_t rows = n.rows, row_slots = up16(n.rows), width = up16(p.v_dim);
+  cutter c(at);
+  w.rows = n.rows;
+  w.batched_heads = n.heads;
+  w.panel_room = static_cast<int>(smaller(n.panels, greatest_count));
+  c.cut(w.panels, n.panels * 16 * p.dim);
+  c.cut(w.s, rows * score_stride);
+  c.cut(w.o, rows * width);
+  c.cut(w.sum, rows * 16);
+  c.cut(w.all_o, n.spans ? rows * width : 0);
+  c.cut(w.all_sum, n.spans ? rows * 16 : 0);
+  c.cut(w.top, row_slots);
+  c.cut(w.rescale, row_slots);
+  c.cut(w.all_top, row_slots);
+  c.cut(w.total, row_slots);
+  c.cut(w.factor, row_slots);
+  c.cut(w.out_rows, rows);
+  c.cut(w.q, rows * p.dim);
+  c.cut(w.runs, 4 * rows);
+  c.cut(w.sees, rows);
+  return c.used();
+}
+
+int64_t bytes(const plan& p, const sizes& n) {
+  workspace w;
+  return cut(p, n, nullptr, w);
+}
+
+int64_t panels_of_head(const plan& p) { return (p.see.end + 15) / 16 - p.see.first_key / 16; }
+
+// Panels that all queries together need from one kv head.
+int64_t needed_panels(const plan& p) { return p.packed_keys || p.see.end == p.see.first_key ? 0 : panels_of_head(p); }
+
+// Rows of K as they stand leave a few keys that do not fill a step: those are packed, two panels at a time.
+constexpr int few_panels = 2;
+
+// So few rows of queries take rows of K as they stand: panels would cost more than they save.
+bool takes_key_rows(const plan& p, int64_t rows) { return !p.packed_keys && rows <= 4 && p.dim % 4 == 0; }
+bool takes_4x4(const plan& p) { return p.isa->scores_4x4 && takes_key_rows(p, p.rows) && p.rows > 2 && p.dim % scores_4x4_columns == 0; }
+
+// Where heads have few rows and keys, each phase is so short that it waits for the end of the one before it: there several heads share a
+// tile, at least four of them, or as many as there are. All rows see the same keys, of one block. Returned weights are made row by row,
+// and want panels that stay.
+int heads_in_tile(const plan& p, int rows) {
+  const int room = static_cast<int>(smaller(p.isa->batched_rows, p.core.batched_rows));
+  if (p.partials || p.modify.weights.data || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
+  if (p.see.first_key / block_keys != (p.see.end - 1) / block_keys) return 1;
+  if (p.rows > p.group && !(seen_by(p.see, 0) == seen_by(p.see, (p.rows - 1) / p.group))) return 1;
+  return static_cast<int>(smaller((room - rows) / static_cast<int>(p.rows) + 1, p.kv_heads));
+}
+
+sizes best_sizes(const plan& p) {
+  int64_t panels = needed_panels(p);
+  if (takes_key_rows(p, p.rows) && panels >= few_panels) panels = takes_4x4(p) ? scores_4x4_panels(p.dim) : few_panels;
+  const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows))), heads = heads_in_tile(p, rows);
+  return {rows + (heads - 1) * static_cast<int>(p.rows), heads, p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
+}
+
+// Scratch may begin anywhere: what is lost until the next multiple of the alignment counts.
+size_t with_alignment(int64_t bytes) { return static_cast<size_t>(bytes) + alignment - 1; }
+
+} // namespace
+
+// One row, one panel: whatever the counts of keys, queries and heads.
+size_t least_scratch(const plan& p) { return with_alignment(bytes(p, {1, 1, p.packed_keys ? 0 : 1, true})); }
+
+size_t best_scratch(const plan& p) {
+  const int64_t n = larger(bytes(p, best_sizes(p)), bytes(p, {1, 1, p.packed_keys ? 0 : 1, true}));
+  return n > PTRDIFF_MAX - static_cast<int64_t>(alignment) ? PTRDIFF_MAX : with_alignment(n);
+}
+
+bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
+  // FOVEA_SCRATCH is an upper bound, and costs nothing to compare.
+  const bool enough = size >= FOVEA_SCRATCH(p.dim, p.v_dim) || size >= least_scratch(p);
+  if (!enough) return false;
+  unsigned char* at = static_cast<unsigned char*>(scratch);
+  const size_t lost = (alignment - reinterpret_cast<uintptr_t>(at) % alignment) % alignment;
+  const int64_t room = static_cast<int64_t>(size - (alignment - 1));
+  const sizes best = best_sizes(p);
+  if (cut(p, best, at + lost, w) <= room) return true;
+  sizes n{best.rows, best.heads, smaller(best.panels, 4), best.spans};
+  while (n.heads > 1 && bytes(p, n) > room) {
+    const int fewer = n.heads / 2;
+    n.heads -= fewer;
+    n.rows -= fewer * static_cast<int>(p.rows);
+  }
+  while (n.rows > 1 && bytes(p, n) > room) n.rows = fitting_rows(*p.isa, n.rows - 1);
+  n.panels = 0;
+  const int64_t panel_bytes = 16 * static_cast<int64_t>(p.dim) * static_cast<int64_t>(sizeof(float));
+  n.panels = smaller(best.panels, (room - bytes(p, n)) / panel_bytes);
+  cut(p, n, at + lost, w);
+  return true;
+}
+
+// Returned scores of keys that no row sees want panels beyond those that tiles come to.
+route choose_route(const plan& p, const workspace& w) {
+  const int64_t rows_of_tile = smaller(p.rows, w.rows);
+  const bool returns_every_score = p.modify.weights.data && (p.modify.weights.stage == 1 || p.modify.weights.stage == 2);
+  const bool all_fit = w.panel_room >= panels_of_head(p) && w.batched_heads == 1 && !returns_every_score;
+  route r{};
+  if (p.packed_keys) {
+    r.keys = key_source::panel_cache;
+  } else if (takes_4x4(p) && w.rows >= 4 && w.panel_room >= scores_4x4_panels(p.dim)) {
+    r.keys = key_source::rows_4x4;
+  } else if (takes_key_rows(p, p.rows) || (takes_key_rows(p, rows_of_tile) && !all_fit)) {
+    r.keys = key_source::rows;
+  } else {
+    r.keys = all_fit ? key_source::packed_once : key_source::packed_few;
+  }
+  r.four_row_tiles = p.isa->four_row_shapes && (p.rows == 3 || p.rows == 4) && w.rows >= 4 && !p.core.prefetches_blocks;
+  return r;
+}
+
+} // namespace fovea::f32

@@ -1,0 +1,132 @@
+// Weights of a row and a block in 16-bit lanes of NEON.
+#pragma once
+#include "fixed/arithmetic.hpp"
+#include "fixed/dot/neon_registers.hpp"
+
+namespace fovea::fixed {
+
+#if defined(__ARM_FEATURE_QRDMX) && defined(__aarch64__)
+struct summands_of_cubic { // four registers each
+  int16_t at[3][32];
+  constexpr summands_of_cubic() : at{} {
+    for (int i = 0; i < 32; ++i) at[0][i] = 7513, at[1][i] = -22478, at[2][i] = 32510;
+  }
+};
+static constexpr summands_of_cubic cubic_summands;
+#endif
+
+// Constants are pinned to registers: gcc would make them again in each row.
+struct neon_weigher : neon_registers {
+  int16x8_t least = vdupq_n_s16(-16);
+  uint16x8_t odd = vdupq_n_u16(65534);
+#if defined(__ARM_FEATURE_QRDMX) && defined(__aarch64__)
+  int16x8_t cubic = vdupq_n_s16(-1291);
+#else
+  int16x8_t cubic = vdupq_n_s16(1291);
+#endif
+  FOVEA_INLINE neon_weigher() { asm("" : "+w"(least), "+w"(odd), "+w"(cubic)); }
+
+  // 2^-f for f = 0 .. 1 in Q15, given -f.
+#if defined(__ARM_FEATURE_QRDMX) && defined(__aarch64__)
+  // Sums take the place of their summands: these are loaded, four at a time, where gcc would copy them.
+  FOVEA_INLINE void exp2(const int16x8_t* f, int16x8_t (&y)[4]) const {
+    const int16_t* c = cubic_summands.at[0];
+    register int16x8_t a0 asm("v16"), a1 asm("v17"), a2 asm("v18"), a3 asm("v19");
+    asm("ld1 {v16.8h-v19.8h}, [%[c]], #64\n"
+        "ld1 {v20.8h-v23.8h}, [%[c]], #64\n"
+        "sqrdmlsh v16.8h, %[cubic].8h, %[f0].8h\n"
+        "sqrdmlsh v17.8h, %[cubic].8h, %[f1].8h\n"
+        "sqrdmlsh v18.8h, %[cubic].8h, %[f2].8h\n"
+        "sqrdmlsh v19.8h, %[cubic].8h, %[f3].8h\n"
+        "sqrdmlsh v20.8h, v16.8h, %[f0].8h\n"
+        "sqrdmlsh v21.8h, v17.8h, %[f1].8h\n"
+        "sqrdmlsh v22.8h, v18.8h, %[f2].8h\n"
+        "sqrdmlsh v23.8h, v19.8h, %[f3].8h\n"
+        "ld1 {v16.8h-v19.8h}, [%[c]]\n"
+        "sqrdmlsh v16.8h, v20.8h, %[f0].8h\n"
+        "sqrdmlsh v17.8h, v21.8h, %[f1].8h\n"
+        "sqrdmlsh v18.8h, v22.8h, %[f2].8h\n"
+        "sqrdmlsh v19.8h, v23.8h, %[f3].8h\n"
+        : [c] "+r"(c), "=&w"(a0), "=&w"(a1), "=&w"(a2), "=&w"(a3)
+        : [cubic] "w"(cubic), [f0] "w"(f[0]), [f1] "w"(f[1]), [f2] "w"(f[2]), [f3] "w"(f[3]), "m"(cubic_summands)
+        : "v20", "v21", "v22", "v23");
+    y[0] = a0, y[1] = a1, y[2] = a2, y[3] = a3;
+  }
+#else
+  FOVEA_INLINE void exp2(const int16x8_t* f, int16x8_t (&y)[4]) const {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) { // the first two steps with their signs turned
+      y[i] = vsubq_s16(vdupq_n_s16(-7513), vqrdmulhq_s16(cubic, f[i]));
+      y[i] = vsubq_s16(vdupq_n_s16(22478), vqrdmulhq_s16(y[i], f[i]));
+      y[i] = vaddq_s16(vqrdmulhq_s16(y[i], f[i]), vdupq_n_s16(32510));
+    }
+  }
+#endif
+
+  // How far a key lies below the reference, eight keys each: whole octaves, and the rest in Q15. A reference that rises leaves the rest.
+  struct way {
+    int16x8_t whole[8], rest[8];
+  };
+
+  // above: t - (reference << 16) + 65535, whose high half is -k and whose low half 65535 - (u & 65535).
+  template <bool Octaves>
+  FOVEA_INLINE void ways(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, way& to) const {
+    const reg base = spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16) - 65535);
+    const reg multiplier = spread(scale.score_multiplier), up = spread(31 - scale.score_shift);
+#pragma GCC unroll 4
+    for (int j = 0; j < 8; j += 2) {
+      reg x[4];
+      take_4(s, x);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) x[i] = vsubq_s32(Octaves ? x[i] : vqdmulhq_s32(vshlq_s32(x[i], up), multiplier), base);
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i) {
+        const int16x8x2_t half = vuzpq_s16(vreinterpretq_s16_s32(x[2 * i]), vreinterpretq_s16_s32(x[2 * i + 1]));
+        to.rest[j + i] = vreinterpretq_s16_u16(vhsubq_u16(vreinterpretq_u16_s16(half.val[0]), odd));
+        to.whole[j + i] = half.val[1];
+      }
+    }
+  }
+
+  static FOVEA_INLINE int greatest_of(const int16x8_t (&x)[8]) {
+    const int16x8_t a = vmaxq_s16(x[0], x[1]), b = vmaxq_s16(x[2], x[3]), c = vmaxq_s16(x[4], x[5]), d = vmaxq_s16(x[6], x[7]);
+    return greatest(vmaxq_s16(vmaxq_s16(a, b), vmaxq_s16(c, d)));
+  }
+
+  // By how many octaves the reference rises: all keys come to lie so much lower, and the sum is shifted.
+  FOVEA_INLINE int rise(int16x8_t (&whole)[8], reg& sums) const {
+    const int by = greatest_of(whole);
+    if (by <= 0) return 0;
+    const int16x8_t down = vdupq_n_s16(static_cast<int16_t>(by));
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) whole[i] = vsubq_s16(whole[i], down);
+    sums = first(static_cast<int32_t>(shift_round_sum(total(sums), by)));
+    return by;
+  }
+
+  // leave(j, y): weights of keys j .. j + 31. Returns by how much the reference rises.
+  template <bool Octaves, class Leave>
+  FOVEA_INLINE int weigh_by(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum, const int16_t* factors,
+                            Leave leave) const {
+    way to;
+    ways<Octaves>(s, scale, reference, to);
+    reg sums = load(sum);
+    const int by = rise(to.whole, sums);
+#pragma GCC unroll 2
+    for (int j = 0; j < 8; j += 4) {
+      int16x8_t y[4];
+      exp2(to.rest + j, y);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) y[i] = vrshlq_s16(y[i], vmaxq_s16(to.whole[j + i], least));
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) sums = vpadalq_s16(sums, y[i]);
+#pragma GCC unroll 4
+      for (int i = 0; factors && i < 4; ++i) y[i] = vqrdmulhq_s16(y[i], vld1q_s16(factors + 8 * (j + i)));
+      leave(8 * j, y);
+    }
+    store(sum, sums);
+    return by;
+  }
+};
+
+} // namespace fovea::fixed

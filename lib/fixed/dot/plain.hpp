@@ -1,0 +1,195 @@
+// Cores that multiply one number or two at a time: a Core multiplies some lanes of a panel by one row or two, the rest is common.
+#pragma once
+#include "fixed/compact.hpp"
+
+namespace fovea::fixed {
+
+template <class Core>
+struct plain_dot : Core {
+  using element = typename Core::element;
+  static constexpr int planes = 1;
+  static constexpr bool takes_queries = false, begins_sums = false;
+
+  FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of four, not 0
+#if defined(__thumb__)                                                   // compilers store one by one
+    asm volatile(
+        ".syntax unified\n"
+        "mov r3, %[value]\n"
+        "mov r4, %[value]\n"
+        "mov r5, %[value]\n"
+        "mov r6, %[value]\n"
+        "1:\n"
+        "stmia %[x]!, {r3-r6}\n"
+        "cmp %[x], %[end]\n"
+        "bne 1b"
+        : [x] "+l"(x)
+        : [value] "l"(value), [end] "l"(x + count)
+        : "r3", "r4", "r5", "r6", "cc", "memory");
+#else
+    for (const int32_t* end = x + count; x != end; x += 4) x[0] = x[1] = x[2] = x[3] = value;
+#endif
+  }
+
+  FOVEA_HOT static void put_query(element* to, int rows, int g, int c, const int8_t* q) { // 16 elements from c on
+    to += Core::place(rows, g, c);
+    for (int i = 0; i < 16; i += 4, to += 4 * rows) Core::put_four(to, rows, q + i);
+  }
+
+  FOVEA_HOT static int32_t largest(const int32_t* t) {
+    int32_t top = *t;
+#pragma GCC unroll 4
+    for (int j = 0; j < fixed_block; ++j) top = top < t[j] ? t[j] : top;
+    return top;
+  }
+
+  // Scores from .. to - 1.
+  FOVEA_COLD static void hide(int32_t* s, int from, int to, int32_t absent) {
+    for (; from < to; ++from) s[from] = absent;
+  }
+
+  template <class Start>
+  static void score(int rows, const element* q, const int8_t* keys, int depth, Start start, int32_t* s) {
+    for (int g = 0; g < rows; ++g) fill(s + g * fixed_block, fixed_block, start(g));
+    add(rows, q, keys, depth, s, fixed_block, fixed_block);
+  }
+  // Sums begin with these values, or grow by them.
+  static void add_values(bool first, int rows, const element* weights, const int8_t* values, int32_t* to, int stride, int count) {
+    if (first) fill(to, rows * count, 0);
+    add(rows, weights, values, fixed_block, to, stride, count);
+  }
+
+  // Sixteen sums, shifted and rounded.
+  FOVEA_COLD static void add_shifted(int32_t* to, const int32_t* from, int down) {
+#pragma GCC unroll 1
+    for (int i = 0; i < 16; ++i) to[i] += ((from[i] >> (down - 1)) + 1) >> 1;
+  }
+
+  // In place: the high words of (x << up) * multiplier.
+  FOVEA_HOT static void high_products(int32_t* x, int32_t count, int32_t multiplier, int up) {
+    x = in_pairs(x);
+    for (const int32_t* end = x + count; x != end; x += Core::high_words)
+#pragma GCC unroll 4
+      for (int i = 0; i < Core::high_words; ++i) x[i] = Core::high_word(left_shift(x[i], up), multiplier);
+  }
+
+  static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, const fixed_plan& p, unsigned char* out) {
+    high_products(acc, p.width, f.multiplier, f.left);
+    const int32_t half = (1 << (f.shift - 1)) - f.zero;
+    if (p.out_type == FOVEA_FIXED_S8)
+      narrow(acc, half, f.shift, p.zero_out, reinterpret_cast<int8_t*>(out), p.v_dim);
+    else
+      narrow(acc, half, f.shift, p.zero_out, reinterpret_cast<int16_t*>(out), p.v_dim);
+  }
+
+  // Scores become octaves in place, before they are weighed: both at once want more registers than there are.
+  struct mapping {
+    int32_t operator()(int32_t octaves) const { return octaves; }
+    static int32_t absent() { return fixed_absent; }
+  };
+  static mapping prepare(int32_t* s, const to_octaves& by) {
+    high_products(s, fixed_block, by.multiplier, by.up);
+    return {};
+  }
+
+  // False, and nothing summed, when a key lies above the reference.
+  static FOVEA_COMPACT bool weigh(const int32_t* t, mapping, int32_t base, int rows, int g, element* to, uint32_t& sum) {
+    return weigh_row(t, base, to + Core::place(rows, g, 0), rows, sum);
+  }
+
+  static void scale_weight(element* weights, int rows, int g, int j, int32_t by) {
+    element& weight = weights[Core::place(rows, g, j)];
+    weight = static_cast<element>(multiply_round(weight, by));
+  }
+
+ private:
+  // Numbers of a row begin at a multiple of 64 bytes: compilers that may not access the unaligned use LDRD only where they know it.
+  static FOVEA_COMPACT int32_t* in_pairs(int32_t* x) { return static_cast<int32_t*>(__builtin_assume_aligned(x, 8)); }
+
+  FOVEA_HOT static bool weigh_row(const int32_t* t, int32_t base, element* to, int rows, uint32_t& total) {
+    uint32_t sum = total;
+    if (Core::weigh(t, base, to, Core::most_rows == 1 ? 1 : rows, sum) < 0) return false;
+    total = sum;
+    return true;
+  }
+
+  template <class T>
+  FOVEA_HOT static void narrow(const int32_t* x, int32_t half, int shift, int32_t zero, T* out, int32_t count) {
+    for (const T* end = out + count; out != end; ++out)
+      *out = static_cast<T>(Core::template saturate<8 * sizeof(T)>(((*x++ + half) >> shift) + zero));
+  }
+
+  // to[g][lane] += sum over depth of a[g] * panel[lane]; sixteen lanes a panel.
+  FOVEA_COLD static void add(int rows, const element* a, const int8_t* panel, int depth, int32_t* to, int stride, int count) {
+    if (Core::panel_alignment > 1 && reinterpret_cast<uintptr_t>(panel) % Core::panel_alignment)
+      add_bytes(rows, a, panel, depth, to, stride, count);
+    else if (rows == 1)
+      add_tiles<1>(a, panel, depth, to, stride, count);
+    else
+      add_tiles<Core::most_rows>(a, panel, depth, to, stride, count);
+  }
+
+  FOVEA_COLD static void add_bytes(int rows, const element* a, const int8_t* panel, int depth, int32_t* to, int stride, int count) {
+    for (int lane = 0; lane < count; ++lane)
+      for (int g = 0; g < rows; ++g)
+        for (int i = 0; i < depth; ++i)
+          to[g * stride + lane] += a[Core::place(rows, g, i)] * panel[(lane & ~15) * depth + in_panel(lane & 15, i)];
+  }
+
+  template <int G>
+  FOVEA_HOT static void add_tiles(const element* a, const int8_t* panel, int depth, int32_t* to, int stride, int count) {
+    constexpr int lanes = Core::lanes[G];
+    to = in_pairs(to), stride &= ~1;
+    for (const int32_t* end = to + count; to != end; panel += 16 * (depth - 4)) {
+      for (const int32_t* panel_end = to + 16; to != panel_end; to += lanes, panel += 4 * lanes) {
+        int32_t o[lanes][G];
+#pragma GCC unroll 8
+        for (int l = 0; l < lanes; ++l)
+#pragma GCC unroll 2
+          for (int g = 0; g < G; ++g) o[l][g] = to[g * stride + l];
+        Core::template multiply<G>(a, panel, depth, o);
+#pragma GCC unroll 8
+        for (int l = 0; l < lanes; ++l)
+#pragma GCC unroll 2
+          for (int g = 0; g < G; ++g) to[g * stride + l] = o[l][g];
+      }
+    }
+  }
+};
+
+// Weights one key at a time.
+template <class Element, class Core>
+struct plain_weights {
+  static constexpr int panel_alignment = 1, query_alignment = 1;
+  static FOVEA_COMPACT int32_t high_word(int32_t a, int32_t b) { return high_product(a, b); }
+
+  static FOVEA_COMPACT int32_t cap(int32_t u) { return static_cast<uint32_t>(u) > 0x1fffff ? 0x1fffff : u; } // below zero: `sign` tells
+  template <int Bits>
+  static FOVEA_COMPACT int32_t saturate(int32_t x) {
+    constexpr int32_t limit = 1 << (Bits - 1);
+    return x < -limit ? -limit : x >= limit ? limit - 1 : x;
+  }
+
+  static void put_four(Element* to, int rows, const int8_t* q) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) to[i * rows] = q[i];
+  }
+
+  // Negative when a key lies above the base.
+  static FOVEA_COMPACT int32_t weigh(const int32_t* t, int32_t base, Element* to, int rows, uint32_t& sum) {
+    int32_t sign = 0, c3 = -1291, c2 = summand(7513), c1 = summand(-22478), c0 = summand(32510); // exp2_cubic
+    asm("" : "+r"(c3), "+r"(c2), "+r"(c1), "+r"(c0)); // compilers would make long constants anew for each key
+    for (const int32_t* end = t + fixed_block; t != end; ++t, to += rows) {
+      const int32_t below = base - *t;
+      sign |= below;
+      const int32_t u = Core::cap(below), f = (u >> 1) & 0x7fff, y = (c3 * f + c2) >> 15, z = (y * f + c1) >> 15;
+      const int32_t weight = ((((z * f + c0) >> 15) * 2 >> (u >> 16)) + 1) >> 1; // as shift_weight
+      sum += static_cast<uint32_t>(weight);
+      *to = static_cast<Element>(weight);
+    }
+    return sign;
+  }
+
+  static constexpr int32_t summand(int32_t c) { return c * (1 << 15) + (1 << 14); }
+};
+
+} // namespace fovea::fixed

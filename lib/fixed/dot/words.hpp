@@ -1,0 +1,72 @@
+// Products of 16 bits with registers of any width.
+#pragma once
+#include <cstring>
+
+#include "fixed/dot/lane_sums.hpp"
+
+namespace fovea::fixed {
+
+// One row of weights or of a query at a time, words side by side.
+template <class Registers>
+struct words : Registers {
+  using element = int16_t;
+  using acc = typename Registers::reg;
+  using piece = acc;
+  using chunk = const int16_t*;
+  static constexpr int rows = 1, piece_step = 2 * Registers::lanes, planes = 1, block_step = 64, key_offset = 0;
+  static FOVEA_INLINE chunk take(const int16_t* a) { return a; }
+};
+
+// On panels four deep: bytes are widened on their way to registers. A register holds half as many lanes as it has sums, two halves of each.
+template <class Registers>
+struct word_quads : words<Registers> {
+  using reg = typename Registers::reg;
+  static constexpr int group = 4, deep = 4, slices = 16 / Registers::lanes, regs = 2;
+
+  static FOVEA_INLINE void load_column(const int8_t* b, reg (&y)[2]) {
+    y[0] = Registers::widened(b);
+    y[1] = Registers::widened(b + words<Registers>::piece_step);
+  }
+  template <int Step>
+  static FOVEA_INLINE void add(reg& sum, reg y, const int16_t* x) {
+    int64_t quad;
+    std::memcpy(&quad, x, sizeof quad);
+    Registers::dot_words(sum, y, Registers::spread_quad(quad));
+  }
+  template <class Start>
+  static FOVEA_INLINE void begin(reg (&sum)[2], Start start) {
+    sum[0] = sum[1] = Registers::spread_quad(static_cast<uint32_t>(start(0)));
+  }
+  static FOVEA_INLINE void fold(const reg (&sum)[2], int, reg (&out)[1]) { out[0] = Registers::pair_sums(sum[0], sum[1]); }
+};
+
+enum class two_deep : int16_t {}; // an element of panels [sixteen lanes][2]
+
+// On panels two deep, widened before: each lane has its sum.
+template <class Registers>
+struct word_pairs : words<Registers>, lane_sums<Registers> {
+  using reg = typename Registers::reg;
+  static constexpr int group = 2, deep = 2, slices = 1;
+  using lane_sums<Registers>::regs;
+
+  static FOVEA_INLINE void load_column(const two_deep* b, reg (&y)[regs]) {
+#pragma GCC unroll 2
+    for (int i = 0; i < regs; ++i) y[i] = Registers::load(b + i * words<Registers>::piece_step);
+  }
+  template <int Step>
+  static FOVEA_INLINE void add(reg& sum, reg y, const int16_t* x) {
+    int32_t pair;
+    std::memcpy(&pair, x, sizeof pair);
+    Registers::dot_words(sum, y, Registers::spread(pair));
+  }
+  static FOVEA_INLINE void resume(reg (&sum)[regs], const int32_t* from) {
+#pragma GCC unroll 2
+    for (int i = 0; i < regs; ++i) sum[i] = Registers::load(from + i * Registers::lanes);
+  }
+  static FOVEA_INLINE void resume(reg (&sum)[regs], const reg (&x)[regs]) {
+#pragma GCC unroll 2
+    for (int i = 0; i < regs; ++i) sum[i] = x[i];
+  }
+};
+
+} // namespace fovea::fixed

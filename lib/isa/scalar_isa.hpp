@@ -1,0 +1,61 @@
+// The ISA of plain floats: the reference of all others, and the float kernel of Cortex-M. Needs no xsimd.
+#pragma once
+#include <cstring>
+
+#include "f32/kernel/floats.hpp"
+
+namespace fovea::f32 {
+
+struct scalar_isa {
+  using reg = float;
+  static constexpr int lanes = 1;
+  static constexpr int crowded = 1000;
+  static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, scores_4x4 = false, four_row_shapes = false,
+                        tells_fraction = false, fetches_values = false;
+  static constexpr int columns_at_once = 4, rows_a_pointer = 1;
+  static FOVEA_INLINE reg load(const float* p) { return *p; }
+  static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
+  static FOVEA_INLINE reg spread(float x) { return x; }
+  static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return __builtin_fmaf(a, b, c); }
+  static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
+  static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }
+  static FOVEA_INLINE reg sub(reg a, reg b) { return a - b; }
+  static FOVEA_INLINE reg div(reg a, reg b) { return a / b; }
+  static FOVEA_INLINE reg abs(reg x) { return __builtin_fabsf(x); }
+  static FOVEA_INLINE reg max(reg x, reg floor) { return x < floor ? floor : x; }
+  static FOVEA_INLINE reg min(reg x, reg ceiling) { return x < ceiling ? x : ceiling; }
+  static FOVEA_INLINE float largest(reg x) { return x; }
+  static FOVEA_INLINE float sum_tree(reg x) { return x; }
+  static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) { return lane >= from && lane < to ? a : b; }
+  static FOVEA_INLINE bool any_nan(reg x) { return x != x; }
+  static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) { return x == value ? a : b; }
+  // x = m * 2^n with m in [sqrt(1/2), sqrt(2))
+  static FOVEA_INLINE void split(reg x, reg& m, reg& n) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    const int32_t k = static_cast<int32_t>(bits - root_half_bits) >> 23;
+    bits -= static_cast<uint32_t>(k) << 23;
+    std::memcpy(&m, &bits, sizeof m);
+    n = static_cast<float>(k);
+  }
+  // 2^n, where n + 127 stands in the low bits of the float t
+  static FOVEA_INLINE reg power(reg t) {
+    uint32_t bits;
+    std::memcpy(&bits, &t, sizeof bits);
+    bits <<= 23;
+    std::memcpy(&t, &bits, sizeof t);
+    return t;
+  }
+  // Four columns of as many rows as a register has lanes.
+  template <class Row>
+  static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {
+    const float* only = row(0);
+    for (int i = 0; i < 4; ++i) t[i] = only[i];
+  }
+};
+
+struct no_fma_isa : scalar_isa {
+  static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return a * b + c; }
+};
+
+} // namespace fovea::f32

@@ -1,0 +1,72 @@
+// An ISA of x86 by way of xsimd: what the kernels need of one register. The only file of the library that includes xsimd.
+#pragma once
+#include <xsimd/xsimd.hpp>
+
+#include "f32/kernel/floats.hpp"
+
+namespace fovea::f32 {
+
+template <class Arch>
+struct xsimd_isa {
+  using reg = xsimd::batch<float, Arch>;
+  using ints = xsimd::batch<int32_t, Arch>;
+  static constexpr int lanes = static_cast<int>(reg::size);
+  static constexpr int crowded = 1000; // registers in use from which on add_product is called for: never
+  static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, scores_4x4 = false;
+  static constexpr bool four_row_shapes = false, tells_fraction = false, fetches_values = false;
+  static constexpr int columns_at_once = 4, rows_a_pointer = 3; // an address may add another register once or twice
+  static FOVEA_INLINE reg load(const float* p) { return reg::load_unaligned(p); }
+  static FOVEA_INLINE void store(float* p, reg x) { x.store_unaligned(p); }
+  static FOVEA_INLINE reg spread(float x) { return reg(x); }
+  static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return xsimd::fma(a, b, c); }
+  static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
+  static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }
+  static FOVEA_INLINE reg sub(reg a, reg b) { return a - b; }
+  static FOVEA_INLINE reg div(reg a, reg b) { return a / b; }
+  static FOVEA_INLINE reg abs(reg x) { return xsimd::abs(x); }
+  static FOVEA_INLINE reg max(reg x, reg floor) { return xsimd::max(x, floor); } // x when unordered
+  static FOVEA_INLINE reg min(reg x, reg ceiling) { return xsimd::min(x, ceiling); }
+  // Both walk down a register as the fixed tree does: i and i + lanes / 2, and so on to one.
+  static FOVEA_INLINE float sum_tree(reg x) {
+    if constexpr (lanes > 8) x = x + down<8>(x);
+    if constexpr (lanes > 4) x = x + down<4>(x);
+    x = x + down<2>(x);
+    return (x + down<1>(x)).first();
+  }
+  static FOVEA_INLINE float largest(reg x) {
+    if constexpr (lanes > 8) x = max(x, down<8>(x));
+    if constexpr (lanes > 4) x = max(x, down<4>(x));
+    x = max(x, down<2>(x));
+    return max(x, down<1>(x)).first();
+  }
+  template <int Lanes>
+  struct across {
+    static constexpr uint32_t get(uint32_t i, uint32_t) { return i ^ Lanes; }
+  };
+  template <int Lanes>
+  static FOVEA_INLINE reg down(reg x) { // lane i + Lanes in lane i; lanes above get something
+    return xsimd::swizzle(x, xsimd::make_batch_constant<uint32_t, across<Lanes>, Arch>());
+  }
+  static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) {
+    return xsimd::select((lane >= reg(from)) & (lane < reg(to)), a, b);
+  }
+  static FOVEA_INLINE bool any_nan(reg x) { return xsimd::any(x != x); }
+  static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) { return xsimd::select(x == reg(value), a, b); }
+  // x = m * 2^n with m in [sqrt(1/2), sqrt(2))
+  static FOVEA_INLINE void split(reg x, reg& m, reg& n) {
+    const ints bits = xsimd::bitwise_cast<int32_t>(x), k = (bits - ints(static_cast<int32_t>(root_half_bits))) >> 23;
+    m = xsimd::bitwise_cast<float>(bits - (k << 23));
+    n = xsimd::batch_cast<float>(k);
+  }
+  // 2^n, where n + 127 stands in the low bits of the float t
+  static FOVEA_INLINE reg power(reg t) { return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<int32_t>(t) << 23); }
+  // Four columns of as many rows as a register has lanes.
+  template <class Row>
+  static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {
+    static_assert(lanes == 4);
+    for (int l = 0; l < 4; ++l) t[l] = load(row(l));
+    xsimd::transpose(t, t + lanes);
+  }
+};
+
+} // namespace fovea::f32
