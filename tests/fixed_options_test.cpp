@@ -72,7 +72,7 @@ TEST_CASE("int8: zero stays zero under any float scale") {
   fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(2, 70).make(FOVEA_FIXED_F32);
   const std::vector<int8_t> zeros(70 * 16, 0);
   a.v.data = zeros.data();
-  for (uint32_t scale : {0x00800000u, 0x3f800000u, 0x7f7fffffu}) {
+  for (uint32_t scale : {41u << 23, 0x3f800000u, 0x7f7fffffu}) {
     a.scale.f32_scale = scale;
     check_bits(x, a, "a float scale");
     for (unsigned char byte : x.out) CHECK(byte == 0);

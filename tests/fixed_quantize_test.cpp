@@ -258,3 +258,18 @@ TEST_CASE("rows of zeros have a scale of 1") {
   CHECK(fovea_fixed_channel_scales(&x, scales) == FOVEA_OK);
   CHECK((scales[0] == 1 && scales[1] == 1));
 }
+
+TEST_CASE("values too small for a normal scale become 0, and no row is refused after others were written") {
+  const float x[4] = {1, -1, 1e-44f, -1e-44f};
+  const fovea_float_rows rows = {x, 0, 2, 2}, tiny = {x + 2, 0, 1, 2};
+  float scale = 0, scales[2] = {};
+  int32_t zero = 77;
+  int8_t q[4] = {9, 9, 9, 9};
+  CHECK(fovea_fixed_symmetric(&tiny, FOVEA_FIXED_S8, &scale) == FOVEA_OK);
+  CHECK(scale == std::numeric_limits<float>::min());
+  CHECK(fovea_fixed_asymmetric(&tiny, &scale, &zero) == FOVEA_OK);
+  CHECK((scale == std::numeric_limits<float>::min() && zero == -128));
+  CHECK(fovea_fixed_quantize_tokens(&rows, scales, q) == FOVEA_OK);
+  CHECK((scales[0] == 1 / 127.0f && scales[1] == std::numeric_limits<float>::min()));
+  CHECK((q[0] == 127 && q[1] == -127 && q[2] == 0 && q[3] == 0));
+}

@@ -58,7 +58,7 @@ TEST_CASE("integers: the ends of a range are accepted, and what lies beside it i
       {"16 bits: a shift of scores before", s16, s16, FOVEA_ARG_SCALE, 4, 24, set_pre_shift}, // less leaves 2^31 and more
       {"output multiplier", s8, s8, FOVEA_ARG_SCALE, 1, any, [](fovea_fixed_attention& a, int32_t x) { a.scale.out_multiplier = x; }},
       {"output shift", s8, s8, FOVEA_ARG_SCALE, -30, 20, [](fovea_fixed_attention& a, int32_t x) { a.scale.out_shift = x; }},
-      {"float scale: normal numbers", s8, f32, FOVEA_ARG_SCALE, 0x00800000, 0x7f7fffff,
+      {"float scale: 2^-86 and more", s8, f32, FOVEA_ARG_SCALE, 41 << 23, 0x7f7fffff,
        [](fovea_fixed_attention& a, int32_t x) { a.scale.f32_scale = static_cast<uint32_t>(x); }},
       {"max_keys", s8, s8, FOVEA_ARG_KEYS, 0, 131072, [](fovea_fixed_attention& a, int32_t x) { a.max_keys = x; }},
       {"prefix", s8, s8, FOVEA_ARG_PREFIX, 0, any, [](fovea_fixed_attention& a, int32_t x) { a.prefix = x; }},

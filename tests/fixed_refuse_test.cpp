@@ -70,6 +70,12 @@ TEST_CASE("int8: what is not offered and what cannot be is refused by name") {
       {"a misaligned bias", FOVEA_ALIGN, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.bias.data = off_by_a_byte(a.sinks); }},
       {"misaligned slopes", FOVEA_ALIGN, FOVEA_ARG_ALIBI, [](fovea_fixed_attention& a) { a.alibi = off_by_a_byte(a.alibi); }},
       {"rows of out that share elements", FOVEA_STRIDE, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { a.out.token_stride = 8; }},
+      {"a scale of floats so small that it could become denormal", FOVEA_RANGE, FOVEA_ARG_SCALE,
+       [](fovea_fixed_attention& a) {
+         a.head_scales = nullptr, a.out.dtype = FOVEA_FIXED_F32, a.out.zero_point = 0, a.scale.f32_scale = 40u << 23;
+       }},
+      {"misaligned scales of heads", FOVEA_ALIGN, FOVEA_ARG_SCALE,
+       [](fovea_fixed_attention& a) { a.head_scales = off_by_a_byte(a.head_scales); }},
       {"a zero point of q without sums of keys", FOVEA_NULL, FOVEA_ARG_KEY_SUMS, [](fovea_fixed_attention& a) { a.q.zero_point = 3; }},
       {"no query", FOVEA_NULL, FOVEA_ARG_Q, [](fovea_fixed_attention& a) { a.q.data = nullptr; }},
   };

@@ -105,3 +105,23 @@ TEST_CASE("Q15: a slope takes away more than any score, however far a key lies")
         CHECK(out == std::vector<int16_t>(2, 0));
       }
 }
+
+TEST_CASE("Q15: a fine output, whose shift goes to the left") {
+  // q = k = 0: one key has all the weight. Its value 1 leaves as 1 * 2^30 * 2^(shift - 31), limited to 16 bits.
+  const std::vector<int16_t> q(16, 0), k(16, 0), v = {1, -1, 3};
+  for (int32_t shift : {10, 14, 15, 16, 20}) {
+    CAPTURE(shift);
+    std::vector<int16_t> out(3, 77);
+    std::vector<unsigned char> scratch(FOVEA_FIXED_SCRATCH_ROWS(16, 16));
+    fovea_fixed_attention a{};
+    a.q.data = q.data(), a.k.data = k.data(), a.v.data = v.data(), a.out.data = out.data();
+    a.q.dtype = a.k.dtype = a.v.dtype = a.out.dtype = FOVEA_FIXED_S16;
+    a.q_heads = a.queries = a.keys = 1, a.dim = 16, a.v_dim = 3;
+    a.scale = {1 << 30, 21, 16, 1 << 30, shift, 0x3f800000};
+    CHECK(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+    for (size_t c = 0; c < 3; ++c) {
+      const int32_t exact = v[c] * (1 << (shift - 1)), limited = exact > 32767 ? 32767 : exact < -32768 ? -32768 : exact;
+      CHECK(std::abs(out[c] - limited) <= (std::abs(exact) > 40000 ? 0 : 1 + std::abs(exact) / 16384));
+    }
+  }
+}

@@ -31,7 +31,7 @@ typedef struct fovea_fixed_scale {
   int32_t score_multiplier, score_shift; /* 1 .. 2^31 - 1 and 1 .. 31; scores may not reach 2^28 / 65536 = 4,096 octaves */
   int32_t score_pre_shift;               /* S16: scores are shifted right by this first, 0 .. 24; S8: 0 */
   int32_t out_multiplier, out_shift;     /* integer output: sum / weight * multiplier * 2^(shift - 31); shift is -30 .. 20 */
-  uint32_t f32_scale;                    /* float output: the bits of the float that sum / weight is multiplied by */
+  uint32_t f32_scale;                    /* float output: the bits of the float that sum / weight is multiplied by, at least 2^-86 */
 } fovea_fixed_scale;
 
 /* heads x tokens x dim as in fovea.h. FOVEA_PANELS (k and v of S8): as the pack functions write; token_stride is 0. */

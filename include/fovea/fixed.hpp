@@ -80,7 +80,7 @@ constexpr const char* set_output(fovea_fixed_scale& s, double v, double out, int
   const double unit = v * power_of_two(spill);
   if (unit < 1e-37 || unit > 1e37) return "the scale of v does not fit a float: use one between 1e-37 and 1e37";
   s.f32_scale = float_bits(unit);
-  if (out <= 0) return nullptr;
+  if (out <= 0) return unit < power_of_two(-86) ? "the scale of v is too small for float output: use one of at least 1.3e-26" : nullptr;
   const binary b = to_binary(unit / out, 31);
   if (b.exponent + 31 > 20) return "the scale of out is too fine for that of v: use a larger one";
   if (b.exponent + 31 < -30) return "the scale of out is too coarse for that of v: use a smaller one";

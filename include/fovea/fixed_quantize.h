@@ -15,7 +15,8 @@ typedef struct fovea_float_rows {
   int32_t rows, dim;
 } fovea_float_rows;
 
-/* The scale that uses the whole range of dtype: symmetric, or with a zero point when the values lie to one side. Rows of zeros: 1. */
+/* The scale that uses the whole range of dtype: symmetric, or with a zero point when the values lie to one side. Rows of zeros: 1.
+ * A scale is never less than the least normal float. */
 FOVEA_API int32_t fovea_fixed_symmetric(const fovea_float_rows *x, int32_t dtype, float *scale);
 FOVEA_API int32_t fovea_fixed_asymmetric(const fovea_float_rows *x, float *scale, int32_t *zero_point); /* S8 */
 

@@ -84,6 +84,7 @@ int32_t check_softmax(const fovea_softmax_rows* call, softmax_job& job) {
   const bool in_place = s.in == s.out && (s.rows < 2 || job.in_stride == job.out_stride);
   if ((!in_place && meet(in, out)) || meet(mask, out)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
   if (meet(in, lse) || meet(mask, lse) || meet(out, lse)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_LSE);
+  if (s.columns == 0) job.in_stride = job.out_stride = 0; // they may be any number
   job.modify.step = step_for(!is_zero(job.modify.cap), s.mask.data != nullptr);
   return FOVEA_OK;
 }
@@ -114,8 +115,9 @@ int32_t fovea_softmax(const fovea_softmax_rows* call) {
 int32_t fovea_matvec(const float* w, ptrdiff_t row_stride, const float* x, int32_t rows, int32_t columns, int32_t isa, float* out) {
   using namespace fovea;
   using namespace fovea::f32;
-  const matvec_job job{w, x, out, row_stride ? row_stride : columns, rows, columns};
+  matvec_job job{w, x, out, row_stride ? row_stride : columns, rows, columns};
   if (const int32_t status = check_matvec(job)) return status;
+  if (columns == 0) job.row_stride = 0; // it may be any number
   const kernel* k = find_kernel(isa);
   if (!k) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
   k->matvec(job);

@@ -86,13 +86,16 @@ bool octaves_fit(const fixed_plan& p, const fovea_fixed_scale& x) {
   return octaves >> 32 == 0 && static_cast<uint32_t>(octaves) >> x.score_shift == 0;
 }
 
+// Of 2^-86: sums stay below 2^40, and the least normal float is 2^-126.
+constexpr uint32_t least_f32_exponent = 127 - 86;
+
 template <const fixed_offer& Offer>
 bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
   if (x.score_multiplier < 1 || !within(x.score_shift, 1, 31)) return false;
   if (!within(x.score_pre_shift, 0, offered<Offer>::wide(p) ? 24 : 0) || !octaves_fit<Offer>(p, x)) return false;
   if (offered<Offer>::floats && p.out_type == FOVEA_FIXED_F32) {
-    const uint32_t exponent = x.f32_scale >> 23;
-    return exponent > 0 && exponent < 255; // positive, finite, normal
+    const uint32_t exponent = x.f32_scale >> 23; // positive, finite, and normal also when divided by the largest sum of weights
+    return exponent >= least_f32_exponent && exponent < 255;
   }
   return x.out_multiplier >= 1 && within(x.out_shift, -30, 20);
 }
@@ -100,6 +103,7 @@ bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
 template <const fixed_offer& Offer>
 int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
   p.scale = &a.scale, p.head_scales = offered<Offer>::tables ? a.head_scales : nullptr;
+  if (reinterpret_cast<uintptr_t>(p.head_scales) % alignof(fovea_fixed_scale)) return refusal(FOVEA_ALIGN, FOVEA_ARG_SCALE);
   const fovea_fixed_scale* scale = p.head_scales ? p.head_scales : p.scale;
   for (int32_t left = p.head_scales ? a.q_heads : 1; left > 0; --left, ++scale)
     if (!scale_fits<Offer>(p, *scale)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
@@ -175,9 +179,11 @@ FOVEA_ONCE int32_t check_strided(const void* data, ptrdiff_t head_stride, ptrdif
   extent e{n.heads, n.tokens, 0, 0, n.row};
   byte_range bytes{};
   const int32_t reason = place<false>(data, head_stride, token_stride, size_t{1} << n.shift, n.written, e, bytes);
-  const auto in_bytes = [&](ptrdiff_t stride) { return static_cast<ptrdiff_t>(static_cast<size_t>(stride) << n.shift); };
-  rows = {static_cast<const unsigned char*>(data), bytes.end, in_bytes(e.head_stride),
-          in_bytes(e.token_stride)}; // one too large has no use
+  // Strides that nothing walks over may be any number.
+  const auto in_bytes = [&](int32_t steps, ptrdiff_t stride) {
+    return steps > 1 && bytes.begin != bytes.end ? static_cast<ptrdiff_t>(static_cast<size_t>(stride) << n.shift) : 0;
+  };
+  rows = {static_cast<const unsigned char*>(data), bytes.end, in_bytes(n.heads, e.head_stride), in_bytes(n.tokens, e.token_stride)};
   return reason;
 }
 

@@ -91,6 +91,10 @@ float largest(const fovea_float_rows& x) {
   return size;
 }
 
+// A scale is a normal float: values too small for one become 0.
+float not_denormal(float scale) { return scale < 1.17549435e-38f ? 1.17549435e-38f : scale; }
+float scale_of(float size, float steps) { return size > 0 ? not_denormal(size / steps) : 1; }
+
 // Nearest, halves to even, by the magic number that pushes the fraction out; first clipped so that it works.
 int32_t nearest(float x, float low, float high) {
   const float clipped = x < low ? low : x > high ? high : x, magic = 12582912.0f;
@@ -126,7 +130,7 @@ int32_t fovea_fixed_symmetric(const fovea_float_rows* x, int32_t dtype, float* s
   if (const int32_t s = check(x, {written(scale, count::one, FOVEA_ARG_OUT)})) return s;
   if (dtype != FOVEA_FIXED_S8 && dtype != FOVEA_FIXED_S16) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
   const float size = largest(*x);
-  *scale = size > 0 ? size / (dtype == FOVEA_FIXED_S8 ? 127.0f : 32767.0f) : 1;
+  *scale = scale_of(size, dtype == FOVEA_FIXED_S8 ? 127.0f : 32767.0f);
   return FOVEA_OK;
 }
 
@@ -140,7 +144,7 @@ int32_t fovea_fixed_asymmetric(const fovea_float_rows* x, float* scale, int32_t*
     low = value < low ? value : low;
     high = value > high ? value : high;
   });
-  const float unit = high > low ? high / 255 - low / 255 : 1;
+  const float unit = high > low ? not_denormal(high / 255 - low / 255) : 1;
   *scale = unit;
   *zero_point = nearest(-128 - low / unit, -128, 127);
   return FOVEA_OK;
@@ -159,7 +163,7 @@ int32_t fovea_fixed_quantize_tokens(const fovea_float_rows* x, float* scales, in
   for (int32_t r = 0; r < x->rows; ++r) {
     const fovea_float_rows row = {x->data + r * (x->stride ? x->stride : x->dim), 0, 1, x->dim};
     const float size = largest(row);
-    scales[r] = size > 0 ? size / 127 : 1;
+    scales[r] = scale_of(size, 127);
     quantize_rows(row, scales[r], 0, out + static_cast<ptrdiff_t>(r) * x->dim);
   }
   return FOVEA_OK;

@@ -115,10 +115,11 @@ class wide_row {
     int16_t* out = reinterpret_cast<int16_t*>(row_.out);
     const int length = length_of(sum_);
     const int64_t multiplier = sum_ ? (inverse_of(sum_, length) * row_.scale->out_multiplier) >> 31 : 0;
-    const int shift = 14 - row_.scale->out_shift;
+    // The product keeps the bits that a shift to the left would bring back.
+    const int wanted = 14 - row_.scale->out_shift, shift = wanted < 0 ? 0 : wanted, dropped = wanted < 0 ? 32 + wanted : 32;
     for (int c = 0; c < p_.v_dim; ++c) {
       const int64_t a = length > 16 ? shift_round_long(acc_[c], length - 16) : acc_[c] * (1 << (16 - length));
-      const int64_t y = shift_round_long((a * multiplier) >> 32, shift) + p_.zero_out;
+      const int64_t y = shift_round_long((a * multiplier) >> dropped, shift) + p_.zero_out;
       out[c] = static_cast<int16_t>(clamp(y, -32768, 32767));
     }
   }

@@ -1,8 +1,8 @@
 // Products of rows with a vector: four chains of sixteen lanes, joined by one fixed tree. docs/numerics.md, section 9.
 #pragma once
 #include "f32/kernel/rows.hpp"
-#include "f32/row_jobs.hpp"
 #include "f32/kernel/shapes.hpp"
+#include "f32/row_jobs.hpp"
 
 namespace fovea::f32 {
 
@@ -57,8 +57,7 @@ FOVEA_INLINE float dot(const float* w, const float* x, int columns) {
 
 template <class Isa>
 void matvec_rows(const matvec_job& job) {
-  const float* w = job.w;
-  for (int32_t r = 0; r < job.rows; ++r, w += job.row_stride) job.out[r] = dot<Isa>(w, job.x, job.columns);
+  for (int32_t r = 0; r < job.rows; ++r) job.out[r] = dot<Isa>(job.w + r * job.row_stride, job.x, job.columns);
 }
 
 } // namespace fovea::f32

@@ -68,15 +68,13 @@ void stream_rows(const softmax_job& job, Tell tell) {
   streamed_row ring[5], *after = ring, *next = ring + 1, *now = ring + 2; // rows r + 2, r + 1, r
   streamed_row *before = ring + 3, *done = ring + 4;                      // rows r - 1, r - 2
   const ptrdiff_t rows = job.rows;
-  const float* in = job.in;
-  float* out = job.out;
   const float factor = job.scale * log2_e;
   for (ptrdiff_t r = -2; r < rows + 2; ++r) {
     const bool searches = r + 2 < rows, weighs = r >= 0 && r < rows, divides = r >= 2;
     if (searches) {
-      take_row(in, out, job.columns, after->row);
+      const float* in = job.in + (r + 2) * job.in_stride;
+      take_row(in, job.out + (r + 2) * job.out_stride, job.columns, after->row);
       f32x16<Isa>::load(in + job.columns - 16).store(after->row.rest);
-      in += job.in_stride, out += job.out_stride;
     }
     if (searches && divides && now->near) {
       after->by = weighing_of(weigh_among<Isa>(*now, after->row, *done), factor, after->near);
