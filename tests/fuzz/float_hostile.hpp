@@ -155,6 +155,7 @@ inline void check_idle(bytes& in) {
   a.kv_heads = in.one_in(2) ? 1 : 0;
   a.queries = no_queries ? 0 : in.between(1, 6);
   const bool split = in.one_in(2);
+  if (known::fault(no_queries && split)) return; // heads times spans are walked
   const wide room = static_cast<wide>(vast_bytes) / (wide{reference::kv_heads(a)} * a.dim * 4);
   a.keys = static_cast<int32_t>(std::min(wide{1} << in.between(0, split && !no_queries ? 20 : 30), room));
   if (in.one_in(2)) a.first_key = in.between(0, 1 << 20);

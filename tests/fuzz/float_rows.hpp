@@ -263,7 +263,9 @@ inline void check_matvec(bytes& in, bool hostile) {
   all.remember();
   const auto *matrix = static_cast<const float*>(w), *vector = static_cast<const float*>(x);
   float* result = static_cast<float*>(const_cast<void*>(out));
-  for (int32_t which = hostile ? isa : int32_t{FOVEA_SCALAR}; which < (hostile ? isa + 1 : int32_t{FOVEA_ISA_END}); ++which) {
+  const int64_t first = hostile ? isa : int32_t{FOVEA_SCALAR}, end = hostile ? first + 1 : int64_t{FOVEA_ISA_END};
+  for (int64_t n = first; n < end; ++n) {
+    const auto which = static_cast<int32_t>(n);
     if (!hostile && fovea_has_isa(which) == 0) continue;
     const int32_t status = rows == 1 && stride == 0 && in.one_in(2) ? fovea_dot(matrix, vector, columns, which, result)
                                                                     : fovea_matvec(matrix, stride, vector, rows, columns, which, result);
@@ -306,7 +308,7 @@ inline void check_pack(bytes& in) {
   const std::string words = to.str();
   const naming name([&] { return words; });
   judge j;
-  j.forbid(dim < 1 || dim > 1024 || count < 0 || at < 0 || stride < 0, "counts");
+  j.forbid(dim < 1 || dim > 1024 || count < 0 || at < 0 || (count > 1 && stride < 0), "counts");
   j.leave_open(count == 0 || stride < 0 || wide{at} + count > surely_allowed, "an empty call, or many keys");
   j.forbid(wide{at} + count > INT32_MAX, "positions beyond 31 bits");
   const wide panel = wide{64} * dim, first = at / 16, last = count > 0 ? (wide{at} + count - 1) / 16 : first;
