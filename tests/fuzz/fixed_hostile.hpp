@@ -135,9 +135,8 @@ inline void check_hostile(const fovea_fixed_attention& before, memory& all, byte
   for (int32_t changes = in.between(1, 3); changes > 0; --changes) in.one_in(2) ? change_pointer(a, in) : change_number(a, in);
   if (!scales_are_there(a, all)) return;
   const naming name([&] { return in_words(a); });
-  if (known::fault(reinterpret_cast<uintptr_t>(a.head_scales) % 4 != 0)) return;         // read before it is looked at
-  if (known::fault(a.keys == 0 && (a.k.data == nullptr || a.v.data == nullptr))) return; // rows of no tensor
-  if (known::fault(a.queries == 0 && (a.q.data == nullptr || a.out.data == nullptr))) return;
+  if (known::fault(reinterpret_cast<uintptr_t>(a.head_scales) % 4 != 0)) return; // read before it is looked at
+  if (known::fault(a.q.data == nullptr || a.k.data == nullptr || a.v.data == nullptr || a.out.data == nullptr)) return; // rows of nothing
   judge j;
   judge_call(a, true, j);
   for (ptrdiff_t stride : {a.q.head_stride, a.k.head_stride, a.v.head_stride, a.out.head_stride, a.q.token_stride, a.k.token_stride,
@@ -185,8 +184,7 @@ inline void check_idle(bytes& in) {
   a.kv_heads = in.one_in(2) ? 1 : 0;
   a.queries = no_queries ? 0 : in.between(1, 6);
   a.max_keys = 1 << 17;
-  const wide room = static_cast<wide>(vast_bytes) / (wide{kv_heads(a)} * a.dim * 2);
-  a.keys = static_cast<int32_t>(std::min(wide{1} << in.between(0, 16), room / 64 * 64));
+  a.keys = 1 << in.between(0, 16);
   a.first_key = 64 * in.between(0, 1024);
   a.flags = FOVEA_POSITION | FOVEA_CAUSAL;
   a.position = -7;
@@ -194,7 +192,7 @@ inline void check_idle(bytes& in) {
     a.flags |= FOVEA_WINDOW, a.window_left = in.between(0, 9), a.window_right = in.between(0, 9);
     a.position = a.first_key + a.keys / 2, a.keep_first = in.between(0, 20), a.prefix = in.between(0, 20);
   }
-  a.q.data = a.k.data = a.v.data = vast();
+  a.q.data = a.k.data = a.v.data = no_queries ? nowhere() : vast();
   a.q.dtype = a.k.dtype = a.v.dtype = s16 ? FOVEA_FIXED_S16 : FOVEA_FIXED_S8;
   a.out.dtype = s16 ? FOVEA_FIXED_S16 : FOVEA_FIXED_S8;
   if (!s16 && in.one_in(2)) a.k.layout = a.v.layout = FOVEA_PANELS;

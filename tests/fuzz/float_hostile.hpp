@@ -157,7 +157,8 @@ inline void check_idle(bytes& in) {
   const bool split = in.one_in(2);
   if (known::fault(no_queries && split)) return; // heads times spans are walked
   const wide room = static_cast<wide>(vast_bytes) / (wide{reference::kv_heads(a)} * a.dim * 4);
-  a.keys = static_cast<int32_t>(std::min(wide{1} << in.between(0, split && !no_queries ? 20 : 30), room));
+  const wide keys = wide{1} << in.between(0, split && !no_queries ? 20 : 30);
+  a.keys = static_cast<int32_t>(no_queries ? keys : std::min(keys, room));
   if (in.one_in(2)) a.first_key = in.between(0, 1 << 20);
   a.flags = FOVEA_POSITION | FOVEA_CAUSAL;
   a.position = -7;
@@ -165,7 +166,7 @@ inline void check_idle(bytes& in) {
     a.flags |= FOVEA_WINDOW, a.window_left = in.between(0, 9), a.window_right = in.between(0, 9);
     a.position = a.first_key + a.keys / 2, a.keep_first = in.between(0, 20), a.prefix = in.between(0, 20);
   }
-  a.q.data = a.k.data = a.v.data = vast();
+  a.q.data = a.k.data = a.v.data = no_queries ? nowhere() : vast();
   const auto rows = static_cast<size_t>(a.queries) * static_cast<size_t>(a.q_heads);
   a.out.data = all.take_of<float>(rows * static_cast<size_t>(a.dim));
   if (in.one_in(2)) a.lse = all.take_of<float>(rows);

@@ -129,6 +129,9 @@ inline unsigned char* vast() {
   return begin;
 }
 
+// Where no program has memory: for arguments of calls that may not read anything, however much these arguments cover.
+inline const void* nowhere() { return reinterpret_cast<const void*>(uintptr_t{1} << 48); }
+
 // The processor time of this thread in seconds.
 inline double seconds() {
   timespec now;
