@@ -151,7 +151,7 @@ inline void check_hostile(const fovea_fixed_attention& before, memory& all, byte
   for (const auto* ranges : {&j.inputs(), &j.outputs()})
     for (const range& x : *ranges)
       if (!all.owns(x)) return;
-  const wide work = (wide{a.queries} * (a.keys + 1) + a.keys) * a.q_heads * (a.dim + v_dim(a));
+  const wide work = (wide{a.queries} * (a.keys + 1) + a.keys + 1) * a.q_heads * (a.dim + v_dim(a));
   a.part = {}; // runs choose their own
   if (work < 1000000 && numbers_are_made(before, a)) check_results(a, all, in);
 }

@@ -120,7 +120,7 @@ inline void check_hostile(fovea_attention a, memory& all, bytes& in) {
     if (!all.owns(x)) return;
   for (const range& x : j.outputs())
     if (!all.owns(x)) return;
-  const wide work = (wide{a.queries} * (a.keys + 1) + a.keys) * a.q_heads * (a.dim + reference::v_dim(a));
+  const wide work = (wide{a.queries} * (a.keys + 1) + a.keys + 1) * a.q_heads * (a.dim + reference::v_dim(a));
   a.partials = nullptr, a.partials_size = 0, a.part = {}; // runs choose their own
   if (work < 1000000) check_results(a, all, in, false);
 }

@@ -45,7 +45,7 @@ inline void check_matvec(bytes& in, bool hostile) {
      << isa;
   const std::string words = to.str();
   const naming name([&] { return words; });
-  if (known::fault(stride > 1 << 30 && (rows == 1 || columns == 0))) return; // a pointer moves behind the last row
+  if (known::fault((stride > 1 << 30 && rows == 1) || columns == 0)) return; // a pointer moves behind the last row
   judge j;
   j.forbid(rows < 0 || columns < 0 || columns > FOVEA_COLUMNS_MAX || stride < 0 || fovea_has_isa(isa) == 0, "counts");
   if (!j.decided()) {
