@@ -98,6 +98,8 @@ inline int kind_of_row(const fovea_softmax_rows& s, const float* row, int32_t r,
   const float scale = (s.flags & FOVEA_SCALE) != 0 ? s.scale : 1;
   double low = 1e300, high = -1e300;
   size = 0;
+  for (int32_t c = 0; c < s.columns; ++c)
+    if (std::isfinite(row[c]) && std::isinf(row[c] * scale)) return 2;
   for (int32_t c = 0; c < s.columns; ++c) {
     const double bias = ops::bias_of(s, r, c);
     if (bias == static_cast<double>(-ops::infinite)) continue;
