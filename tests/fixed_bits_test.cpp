@@ -60,6 +60,18 @@ std::vector<fixed_problem> cases() {
       c("sinks alone, and a zero point of v").heads(2).dims(32).lengths(2, 0).sinks().zeros(0, 0, 100, -7),
       c("a scale per head").heads(4, 2).dims(32).lengths(6, 140).scale_per_head(),
       c("a scale per key").heads(4, 2).dims(32).lengths(6, 140).scale_per_key().causal(),
+      c("a scale per key, fewer keys than a block").heads(2, 1).dims(32).lengths(3, 40).scale_per_key(),
+      c("a scale per key, from inside a block on").heads(2, 1).dims(32).lengths(3, 90).scale_per_key().first_key(37),
+      c("tables of keys from inside a block on")
+          .heads(4, 2)
+          .dims(20)
+          .lengths(3, 90)
+          .masked()
+          .biased()
+          .alibi()
+          .scale_per_key()
+          .first_key(37),
+      c("sums of keys from inside a block on").heads(2, 1).dims(20).lengths(3, 90).zeros(7, 3, 0, 0).steepness(0.3).first_key(37),
       c("everything at once")
           .heads(4, 2)
           .dims(40, 24)

@@ -43,6 +43,15 @@ std::vector<fixed_problem> cases() {
       c("sinks alone").heads(2).dims(32).lengths(2, 0).sinks(),
       c("a scale per head").heads(4, 2).dims(32).lengths(6, 140).scale_per_head(),
       c("a scale per key").heads(4, 2).dims(32).lengths(6, 140).scale_per_key().causal(),
+      c("tables of keys from inside a block on")
+          .heads(4, 2)
+          .dims(20)
+          .lengths(3, 90)
+          .masked()
+          .biased()
+          .alibi()
+          .scale_per_key()
+          .first_key(37),
       c("everything at once")
           .heads(4, 2)
           .dims(40, 24)

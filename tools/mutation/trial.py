@@ -47,6 +47,11 @@ def must(command, **more):
     return done.stdout
 
 
+def failing_in(words):
+    """The names of the tests that failed, from what doctest prints."""
+    return [part.splitlines()[0].strip() for part in words.split("TEST CASE:")[1:] if "ERROR:" in part]
+
+
 def limited(seconds):
     def limit():
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))
@@ -191,9 +196,9 @@ class Base:
             if not self.link(tests, self.library({}, stage), program):
                 raise SystemExit(f"mutate: {tests} does not link.")
             words = run([program, "--duration=true", "--no-colors=true"], env=self.environment).stdout
-            failing = {part.splitlines()[0].strip() for part in words.split("TEST CASE:")[1:] if "ERROR:" in part}
+            failing = failing_in(words)
             if failing and stage is None:
-                raise SystemExit(f"mutate: tests fail without a mutant: {', '.join(sorted(failing))}")
+                raise SystemExit(f"mutate: tests fail without a mutant: {', '.join(failing)}")
             timed = sorted((float(t), n) for t, n in re.findall(r"^([\d.]+) s: (.*)$", words, re.M) if n not in failing)
             lists, sum_ = ([], [], []), 0.0
             for seconds, name in timed:
@@ -283,5 +288,5 @@ class Tree:
             if code in (-signal.SIGXCPU, -signal.SIGKILL):
                 return LOOP
             log.seek(0)
-            found = re.search(r"^TEST CASE:\s*(.*)$", log.read().decode(errors="replace"), re.M)
-            return found[1] if found else f"code {code}"
+            failed = failing_in(log.read().decode(errors="replace"))
+            return failed[0] if failed else f"code {code}"
