@@ -216,6 +216,16 @@ TEST_CASE("few_queries_take_rows_of_keys_and_give_the_bits_of_panels") {
       }
 }
 
+// What is transposed of keys stands behind the queries: with the largest of them there is the least room.
+TEST_CASE("few_queries_of_the_largest_dims_take_rows_of_keys_and_give_the_written_bits") {
+  for (int32_t dim : {256, 1008, 1024})
+    for (int32_t group : {1, 2, 3, 4}) {
+      INFO("dim ", dim, ", group ", group);
+      problem p(shape("large dims").heads(group, 1).dims(dim, 5).lengths(1, 40));
+      check_written_bits(p);
+    }
+}
+
 TEST_CASE("rows_that_fill_whole_tiles_on_one_panel_of_keys_give_the_written_bits") {
   for (int32_t queries : {15, 16, 17, 32, 48})
     for (int32_t keys : {1, 15, 16, 17}) {
