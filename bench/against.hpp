@@ -9,7 +9,9 @@
 
 namespace bench {
 
-std::string against_table(const std::vector<result>& now, const std::vector<saved_result>& before, const std::string& path);
-drawing against_bars(const std::vector<result>& now, const std::vector<saved_result>& before, const std::string& path);
+std::string against_table(const std::vector<result>& now, const std::vector<saved_result>& before,
+                          const std::string& path);
+drawing against_bars(const std::vector<result>& now, const std::vector<saved_result>& before,
+                     const std::string& path);
 
 } // namespace bench

@@ -44,18 +44,21 @@ std::string escaped(const std::string& text) {
 
 std::string svg_text(double x, double y, const std::string& text, const char* kind, double angle) {
   const std::string turn = angle == 0 ? "" : format(" transform=\"rotate(%.1f %.1f %.1f)\"", angle, x, y);
-  return format("<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"%s>", kind, x, y, turn.c_str()) + escaped(text) + "</text>\n";
+  return format("<text class=\"%s\" x=\"%.1f\" y=\"%.1f\"%s>", kind, x, y, turn.c_str()) + escaped(text) +
+         "</text>\n";
 }
 
 std::string svg_line(double x1, double y1, double x2, double y2, const char* kind) {
-  return format("<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", kind, x1, y1, x2, y2);
+  return format("<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", kind, x1, y1, x2,
+                y2);
 }
 
 std::string svg_mark(size_t series, double x, double y, const std::string& tip, const char* kind) {
-  constexpr const char* shapes[] = {"M-4 0A4 4 0 1 0 4 0A4 4 0 1 0 -4 0Z", "M-3.6 -3.6H3.6V3.6H-3.6Z", "M0 -5L5 0L0 5L-5 0Z",
-                                    "M0 -4.6L4.8 3.8H-4.8Z", "M0 4.6L4.8 -3.8H-4.8Z"};
+  constexpr const char* shapes[] = {"M-4 0A4 4 0 1 0 4 0A4 4 0 1 0 -4 0Z", "M-3.6 -3.6H3.6V3.6H-3.6Z",
+                                    "M0 -5L5 0L0 5L-5 0Z", "M0 -4.6L4.8 3.8H-4.8Z", "M0 4.6L4.8 -3.8H-4.8Z"};
   const size_t one = series % 5;
-  return format("<path class=\"mark s%zu %s\" transform=\"translate(%.1f %.1f)\" d=\"%s\"><title>", one, kind, x, y, shapes[one]) +
+  return format("<path class=\"mark s%zu %s\" transform=\"translate(%.1f %.1f)\" d=\"%s\"><title>", one, kind,
+                x, y, shapes[one]) +
          escaped(tip) + "</title></path>\n";
 }
 
@@ -67,10 +70,12 @@ std::string svg_page(const std::string& title, const std::vector<drawing>& drawi
     width = std::max(width, d.width + 2 * margin);
     height += d.height + margin;
   }
-  return format("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n", width, height,
-                width, height) +
-         "<title>" + escaped(title) + "</title>\n" + style + "<rect class=\"ground\" width=\"100%\" height=\"100%\" rx=\"10\"/>\n" + body +
-         "</svg>\n";
+  return format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%d\" height=\"%d\" viewBox=\"0 "
+             "0 %d %d\">\n",
+             width, height, width, height) +
+         "<title>" + escaped(title) + "</title>\n" + style +
+         "<rect class=\"ground\" width=\"100%\" height=\"100%\" rx=\"10\"/>\n" + body + "</svg>\n";
 }
 
 } // namespace bench

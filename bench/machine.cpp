@@ -39,12 +39,14 @@ std::string first_line(const std::string& path) {
 std::string cpu_model() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
-    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos) return line.substr(line.find(": ") + 2);
+    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos)
+      return line.substr(line.find(": ") + 2);
   return "unknown CPU";
 }
 
 constexpr double least_sample = 200e-6;
-constexpr size_t longest_stretch = 8 * mib; // read in a few milliseconds, which other programs rarely cut in two
+constexpr size_t longest_stretch = 8 *
+                                   mib; // read in a few milliseconds, which other programs rarely cut in two
 
 rate peak_of(int32_t isa) {
   constexpr int rounds = 31;
@@ -66,7 +68,8 @@ rate read_rate_of(const isa_loops& loops, size_t bytes, bool quick) {
     return time_of_reading(loops, at, stretch, passes);
   };
   for (size_t i = 0; i < stretches; ++i) sample(1); // into the caches
-  const int passes = stretches > 1 ? 1 : std::max(1, static_cast<int>(std::ceil(least_sample / ran(sample(1)))));
+  const int passes = stretches > 1 ? 1
+                                   : std::max(1, static_cast<int>(std::ceil(least_sample / ran(sample(1)))));
   const int rounds = quick ? 15 : 61;
   std::vector<timing> samples;
   for (int round = 0; round < rounds; ++round) samples.push_back(undisturbed([&] { return sample(passes); }));
@@ -100,7 +103,8 @@ std::vector<level> memory_levels() {
 }
 
 bool any_disturbed(const std::vector<limits>& machine) {
-  return std::any_of(machine.begin(), machine.end(), [](const limits& m) { return m.peak.disturbed || any_disturbed(m.read); });
+  return std::any_of(machine.begin(), machine.end(),
+                     [](const limits& m) { return m.peak.disturbed || any_disturbed(m.read); });
 }
 
 limits limits_of(int32_t isa, const std::vector<level>& levels, bool quick) {

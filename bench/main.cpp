@@ -49,7 +49,8 @@ void print(const progress& p, const std::string& text) {
   std::fflush(stdout);
 }
 
-// SSE4.1 and scalar-no-fma have no fused multiply-add: they have bits of their own. So has armv7 NEON, which flushes denormals.
+// SSE4.1 and scalar-no-fma have no fused multiply-add: they have bits of their own. So has armv7 NEON, which
+// flushes denormals.
 bool has_fma(int32_t isa) { return isa != FOVEA_SSE41 && isa != FOVEA_SCALAR_NO_FMA; }
 bool promises_bits(const result& r) { return r.integer_isa != 0 || (has_fma(r.isa) && r.isa != FOVEA_NEON); }
 
@@ -62,8 +63,9 @@ std::string faults(const std::vector<result>& of_one_work) {
     if (!promises_bits(r)) continue;
     if (!first) first = &r;
     if (r.digest != first->digest)
-      text += "note: " + r.what.name() + " has other bits on " + r.isa_name() + " with scratch " + scratch_name(r.scratch) + " than on " +
-              first->isa_name() + " with scratch " + scratch_name(first->scratch) + "\n";
+      text += "note: " + r.what.name() + " has other bits on " + r.isa_name() + " with scratch " +
+              scratch_name(r.scratch) + " than on " + first->isa_name() + " with scratch " +
+              scratch_name(first->scratch) + "\n";
   }
   return text;
 }
@@ -75,8 +77,9 @@ struct machine_limits {
 
 machine_limits measure_machine(const options& o, progress& p) {
   const int32_t version = fovea_version();
-  print(p, "fovea " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100) +
-               " on " + machine_name() + ", one thread, bench built with " + compiler_name() + "\n\n");
+  print(p, "fovea " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+               std::to_string(version % 100) + " on " + machine_name() + ", one thread, bench built with " +
+               compiler_name() + "\n\n");
   machine_limits machine;
   for (int32_t isa : o.isas) {
     p.step(std::string("limits of ") + fovea_isa_name(isa));
@@ -102,7 +105,8 @@ std::vector<result> measure_work(const work& w, const options& o, progress& p) {
 }
 
 // Row operations on every ISA go behind `results`; returned is what is wrong with their bits.
-std::string measure_rows(const std::vector<row_work>& works, const options& o, progress& p, std::vector<row_result>& results) {
+std::string measure_rows(const std::vector<row_work>& works, const options& o, progress& p,
+                         std::vector<row_result>& results) {
   std::string found;
   if (!works.empty()) print(p, "\n" + row_table_head());
   for (const row_work& w : works) {
@@ -113,7 +117,8 @@ std::string measure_rows(const std::vector<row_work>& works, const options& o, p
       print(p, table_row(r));
       if (r.status == FOVEA_OK) results.push_back(r);
       if (r.status != FOVEA_OK || !has_fma(isa)) continue;
-      if (first != 0 && r.digest != first) found += "note: " + w.name() + " has other bits on " + fovea_isa_name(isa) + "\n";
+      if (first != 0 && r.digest != first)
+        found += "note: " + w.name() + " has other bits on " + fovea_isa_name(isa) + "\n";
       first = r.digest;
     }
   }
@@ -121,28 +126,32 @@ std::string measure_rows(const std::vector<row_work>& works, const options& o, p
   return found;
 }
 
-std::string pictures(const machine_limits& machine, const std::vector<result>& results, const std::vector<saved_result>& before,
-                     const std::string& path) {
+std::string pictures(const machine_limits& machine, const std::vector<result>& results,
+                     const std::vector<saved_result>& before, const std::string& path) {
   std::vector<drawing> all;
   std::vector<result> floats; // the roofs are those of floats
-  std::copy_if(results.begin(), results.end(), std::back_inserter(floats), [](const result& r) { return !r.what.integers(); });
+  std::copy_if(results.begin(), results.end(), std::back_inserter(floats),
+               [](const result& r) { return !r.what.integers(); });
   if (!floats.empty()) all.push_back(roofline(machine.levels, machine.of_isas, floats));
   if (!before.empty()) all.push_back(against_bars(results, before, path));
   return svg_page("fovea on " + machine_name(), all);
 }
 
-int save(const options& o, const std::vector<result>& results, const std::vector<row_result>& rows, const std::string& picture) {
-  for (const auto& [path, text] :
-       {std::pair{o.json, as_json(results, rows)}, std::pair{o.csv, as_csv(results, rows)}, std::pair{o.svg, picture}}) {
+int save(const options& o, const std::vector<result>& results, const std::vector<row_result>& rows,
+         const std::string& picture) {
+  for (const auto& [path, text] : {std::pair{o.json, as_json(results, rows)},
+                                   std::pair{o.csv, as_csv(results, rows)}, std::pair{o.svg, picture}}) {
     if (path.empty() || write_file(path, text)) continue;
-    std::fprintf(stderr, "fovea_bench: %s could not be written; free some room and run again\n", path.c_str());
+    std::fprintf(stderr, "fovea_bench: %s could not be written; free some room and run again\n",
+                 path.c_str());
     return 2;
   }
   return 0;
 }
 
 int run(const options& o) {
-  const std::vector<saved_result> before = o.against.empty() ? std::vector<saved_result>{} : read_saved(o.against);
+  const std::vector<saved_result> before = o.against.empty() ? std::vector<saved_result>{}
+                                                             : read_saved(o.against);
   const std::vector<work> works = works_with(o.filter);
   const std::vector<row_work> row_works = row_works_with(o.filter);
   progress p(o.isas.size() * (1 + row_works.size()) + works.size() * (1 + o.isas.size() * o.scratch.size()));
@@ -159,13 +168,16 @@ int run(const options& o) {
   }
   std::vector<row_result> rows;
   found += measure_rows(row_works, o, p, rows);
-  print(
-      p,
-      "\nshare: of the limit, both as medians. quiet: the 10th percentile of the time instead. of f32: how many times as fast as floats.\n"
-      "bench/README.md says more.\n");
-  if (any_disturbed(machine.of_isas) || any_disturbed(results) || any_disturbed(rows)) print(p, note_on_disturbed());
+  print(p,
+        "\nshare: of the limit, both as medians. quiet: the 10th percentile of the time instead. of f32: how "
+        "many times as fast as floats.\n"
+        "bench/README.md says more.\n");
+  if (any_disturbed(machine.of_isas) || any_disturbed(results) || any_disturbed(rows))
+    print(p, note_on_disturbed());
   if (found.empty() && results.size() > works.size())
-    print(p, "All results are finite, and those of one work have the same bits on every ISA that promises bits.\n");
+    print(p,
+          "All results are finite, and those of one work have the same bits on every ISA that promises "
+          "bits.\n");
   if (!before.empty()) print(p, against_table(results, before, o.against));
   const int saved = save(o, results, rows, pictures(machine, results, before, o.against));
   return saved != 0 ? saved : found.empty() ? 0 : 1;
@@ -192,7 +204,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "fovea_bench: --against: %s\n", error.what());
     return 2;
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "fovea_bench: not enough memory for the next work; choose smaller ones with --filter\n");
+    std::fprintf(stderr,
+                 "fovea_bench: not enough memory for the next work; choose smaller ones with --filter\n");
     return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "fovea_bench: %s\n", error.what());

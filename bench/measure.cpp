@@ -1,6 +1,7 @@
-// Samples are short and alternate: a peak, a pass over K and V, the work. What disturbs one disturbs its neighbours, and their
-// medians stay comparable. This is why the loop is plain code: nanobench times one thing after another, and shares of limits that
-// were measured at another moment say little on a shared machine. Its doNotOptimizeAway serves here all the same.
+// Samples are short and alternate: a peak, a pass over K and V, the work. What disturbs one disturbs its
+// neighbours, and their medians stay comparable. This is why the loop is plain code: nanobench times one
+// thing after another, and shares of limits that were measured at another moment say little on a shared
+// machine. Its doNotOptimizeAway serves here all the same.
 #include "measure.hpp"
 
 #include <nanobench.h>
@@ -14,7 +15,9 @@
 namespace bench {
 namespace {
 
-int32_t attend(const fovea_attention& call, const page_buffer& scratch) { return fovea_attend(&call, scratch.data(), scratch.size()); }
+int32_t attend(const fovea_attention& call, const page_buffer& scratch) {
+  return fovea_attend(&call, scratch.data(), scratch.size());
+}
 int32_t attend(const fovea_fixed_attention& call, const page_buffer& scratch) {
   return fovea_fixed_attend(&call, scratch.data(), scratch.size());
 }
@@ -27,7 +30,8 @@ template <class Call>
 struct job {
   Call call;
   page_buffer scratch;
-  int32_t parts = 1; // a long call is timed head by head, in turn: the caches hold what the loop over heads leaves in them
+  int32_t parts = 1; // a long call is timed head by head, in turn: the caches hold what the loop over heads
+                     // leaves in them
   int32_t next_part = 0;
   int calls = 1; // a short one is repeated
   int32_t status = FOVEA_OK;
@@ -51,7 +55,9 @@ struct job {
 };
 
 size_t bytes_of(scratch_size size, size_t least, size_t best) {
-  return size == scratch_size::best ? best : size == scratch_size::least ? least : std::max(size_t{64} * 1024, least);
+  return size == scratch_size::best    ? best
+         : size == scratch_size::least ? least
+                                       : std::max(size_t{64} * 1024, least);
 }
 size_t bytes_of(scratch_size size, const fovea_attention& call) {
   return bytes_of(size, fovea_scratch_least(&call), fovea_scratch_best(&call));
@@ -94,11 +100,14 @@ void take_samples(job<Call>& j, Rival& rival, const page_buffer& cache, const pa
   for (int round = 0; round < speed.rounds; ++round) {
     if (round >= speed.least_rounds && watch.read().wall >= speed.seconds) break;
     peaks.push_back(undisturbed([&] { return meter.time(); }));
-    if (r.what.decode()) reads.push_back(undisturbed([&] { return time_of_reading(loops, cache.data(), cache.size(), passes); }));
+    if (r.what.decode())
+      reads.push_back(
+          undisturbed([&] { return time_of_reading(loops, cache.data(), cache.size(), passes); }));
     works.push_back(undisturbed([&] { return j.sample(); }));
     rivals.push_back(undisturbed([&] { return rival.sample(); }));
   }
-  const summary work = summarise(works), peak = summarise(peaks), read = summarise(reads), in_floats = summarise(rivals);
+  const summary work = summarise(works), peak = summarise(peaks), read = summarise(reads),
+                in_floats = summarise(rivals);
   r.samples = work.samples;
   r.seconds = work.median / j.whole_calls();
   r.quiet_seconds = work.lowest_tenth / j.whole_calls();
@@ -145,8 +154,9 @@ void measure_floats(problem& p, const pace& speed, result& r) {
 
 std::vector<kernel> kernels_of(const work& w, int32_t isa) {
   if (!w.integers()) return {{isa, 0}};
-  constexpr kernel pairs[] = {{FOVEA_SCALAR, FOVEA_FIXED_SCALAR},     {FOVEA_AVX2, FOVEA_FIXED_AVX2},   {FOVEA_AVX2, FOVEA_FIXED_AVXVNNI},
-                              {FOVEA_AVX512, FOVEA_FIXED_AVX512VNNI}, {FOVEA_NEON64, FOVEA_FIXED_NEON}, {FOVEA_NEON64, FOVEA_FIXED_DOTPROD},
+  constexpr kernel pairs[] = {{FOVEA_SCALAR, FOVEA_FIXED_SCALAR}, {FOVEA_AVX2, FOVEA_FIXED_AVX2},
+                              {FOVEA_AVX2, FOVEA_FIXED_AVXVNNI},  {FOVEA_AVX512, FOVEA_FIXED_AVX512VNNI},
+                              {FOVEA_NEON64, FOVEA_FIXED_NEON},   {FOVEA_NEON64, FOVEA_FIXED_DOTPROD},
                               {FOVEA_NEON64, FOVEA_FIXED_I8MM}};
   std::vector<kernel> found;
   for (const kernel& pair : pairs)

@@ -23,10 +23,13 @@ struct result {
   int samples, parts;            // samples that count; parts > 1: each was one of them
   double seconds, quiet_seconds; // of the whole work: median, and 10th percentile
   double f32_seconds;            // integers: the same work in floats, sample after sample; else 0
-  double peak, read;             // medians: flop per second; bytes per second of K and V, 0 where only the peak is the limit
-  bool disturbed;                // by other programs, too often: the time, a limit, or the time in floats
+  double peak,
+      read;       // medians: flop per second; bytes per second of K and V, 0 where only the peak is the limit
+  bool disturbed; // by other programs, too often: the time, a limit, or the time in floats
 
-  const char* isa_name() const { return integer_isa ? fovea_fixed_isa_name(integer_isa) : fovea_isa_name(isa); }
+  const char* isa_name() const {
+    return integer_isa ? fovea_fixed_isa_name(integer_isa) : fovea_isa_name(isa);
+  }
   double cache_bytes() const { return static_cast<double>(what.cache_bytes()); }
   bool reading_binds() const { return read > 0 && cache_bytes() / read > what.flops() / peak; }
   double limit_seconds() const { return reading_binds() ? cache_bytes() / read : what.flops() / peak; }

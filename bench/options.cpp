@@ -53,13 +53,15 @@ int rounds_from(const std::string& text) {
   return rounds;
 }
 
-// Found out before the measuring, not after it; a file that was there keeps what it holds until the results are written.
+// Found out before the measuring, not after it; a file that was there keeps what it holds until the results
+// are written.
 std::string writable(const std::string& flag, const std::string& path) {
   std::error_code ignored;
   const bool was_there = std::filesystem::exists(path, ignored);
   std::FILE* file = std::fopen(path.c_str(), "ab");
   if (!file)
-    throw usage_error(flag + ": cannot write " + path + " (" + std::strerror(errno) + "); name a file in a folder that you may write to");
+    throw usage_error(flag + ": cannot write " + path + " (" + std::strerror(errno) +
+                      "); name a file in a folder that you may write to");
   std::fclose(file);
   if (!was_there) std::filesystem::remove(path, ignored);
   return path;
@@ -75,20 +77,24 @@ constexpr flag flags[] = {
      [](options& o, const std::string& text) { o.filter = text; }},
     {"--isa", "NAME", "only this ISA; without it every ISA this CPU can run",
      [](options& o, const std::string& name) { o.isas = isa_named(name); }},
-    {"--quick", nullptr, "fewer samples: the whole table in under two minutes", [](options& o, const std::string&) { o.quick = true; }},
+    {"--quick", nullptr, "fewer samples: the whole table in under two minutes",
+     [](options& o, const std::string&) { o.quick = true; }},
     {"--rounds", "N", "exactly N samples of each result; without it 61, fewer of a slow one",
      [](options& o, const std::string& number) { o.rounds = rounds_from(number); }},
     {"--scratch", "SIZE", "scratch memory: least, 64k, best (default), or all three",
      [](options& o, const std::string& name) { o.scratch = scratch_named(name); }},
-    {"--whole", nullptr, "never time a long call head by head", [](options& o, const std::string&) { o.whole = true; }},
+    {"--whole", nullptr, "never time a long call head by head",
+     [](options& o, const std::string&) { o.whole = true; }},
     {"--json", "FILE", "also write the results as a JSON array",
      [](options& o, const std::string& path) { o.json = writable("--json", path); }},
-    {"--csv", "FILE", "also write the results as CSV", [](options& o, const std::string& path) { o.csv = writable("--csv", path); }},
+    {"--csv", "FILE", "also write the results as CSV",
+     [](options& o, const std::string& path) { o.csv = writable("--csv", path); }},
     {"--svg", "FILE", "also draw the roofline of this core, and where the works stand under it",
      [](options& o, const std::string& path) { o.svg = writable("--svg", path); }},
     {"--against", "FILE", "compare with a run that --json saved, as text and in the picture",
      [](options& o, const std::string& path) { o.against = path; }},
-    {"--list", nullptr, "print the names of the works", [](options& o, const std::string&) { o.list = true; }},
+    {"--list", nullptr, "print the names of the works",
+     [](options& o, const std::string&) { o.list = true; }},
     {"--help", nullptr, "print this text", [](options& o, const std::string&) { o.help = true; }},
 };
 
@@ -106,7 +112,8 @@ void take(options& o, std::deque<std::string>& words) {
   const flag& f = flag_named(word.substr(0, equals));
   if (equals != std::string::npos) words.push_front(word.substr(equals + 1));
   if (!f.value && equals != std::string::npos) throw usage_error(std::string(f.name) + " takes no value");
-  if (f.value && (words.empty() || words.front().empty())) throw usage_error(std::string(f.name) + " needs a value; see --help");
+  if (f.value && (words.empty() || words.front().empty()))
+    throw usage_error(std::string(f.name) + " needs a value; see --help");
   f.apply(o, f.value ? words.front() : std::string());
   if (f.value) words.pop_front();
 }

@@ -1,6 +1,6 @@
 // The limits of this core, measured by bare loops: multiply-adds that stay in registers, and reading memory.
-// Needs no nanobench, so that other programs may use it too. A rate is that of an undisturbed sample, or of CPU
-// time where every try was disturbed: a limit that is too low would give shares that are too high.
+// Needs no nanobench, so that other programs may use it too. A rate is that of an undisturbed sample, or of
+// CPU time where every try was disturbed: a limit that is too low would give shares that are too high.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,8 @@ struct isa_loops {
 
 const isa_loops* loops_of(int32_t isa); // isa: FOVEA_AVX2 ...; null when this build has no loops for it
 
-// Takes samples of one ISA's multiply-add rate, each about 0.2 ms long: short enough to fall between the interrupts.
+// Takes samples of one ISA's multiply-add rate, each about 0.2 ms long: short enough to fall between the
+// interrupts.
 class peak_meter {
  public:
   explicit peak_meter(int32_t isa);
@@ -32,7 +33,8 @@ class peak_meter {
   int64_t turns_ = 1;
 };
 
-double read_rate(const isa_loops& loops, const void* data, size_t bytes, int passes);       // bytes per second
-timing time_of_reading(const isa_loops& loops, const void* data, size_t bytes, int passes); // one sample as it comes
+double read_rate(const isa_loops& loops, const void* data, size_t bytes, int passes); // bytes per second
+timing time_of_reading(const isa_loops& loops, const void* data, size_t bytes,
+                       int passes); // one sample as it comes
 
 } // namespace bench

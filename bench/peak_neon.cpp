@@ -1,4 +1,5 @@
-// The limits of NEON, 64-bit and armv7: chains of 4 lanes, 16-byte loads. The big 64-bit cores have 4 pipes of 4 cycles.
+// The limits of NEON, 64-bit and armv7: chains of 4 lanes, 16-byte loads. The big 64-bit cores have 4 pipes
+// of 4 cycles.
 #include <arm_neon.h>
 
 #include "peak_loops.hpp"

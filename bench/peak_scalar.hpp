@@ -1,4 +1,5 @@
-// The loops of scalar code: 12 chains of one float, loads of one machine word. `alone` keeps the compiler from joining them into vectors.
+// The loops of scalar code: 12 chains of one float, loads of one machine word. `alone` keeps the compiler
+// from joining them into vectors.
 #pragma once
 #include "peak_loops.hpp"
 

@@ -24,17 +24,20 @@ constexpr double unit = 4.5 / 127; // scale of q, K and V as integers
 size_t count(const page_buffer& buffer) { return buffer.size() / sizeof(float); }
 
 size_t query_bytes(const work& w) {
-  return sizeof(float) * static_cast<size_t>(w.q_heads) * static_cast<size_t>(w.queries) * static_cast<size_t>(w.dim);
+  return sizeof(float) * static_cast<size_t>(w.q_heads) * static_cast<size_t>(w.queries) *
+         static_cast<size_t>(w.dim);
 }
 
-size_t kv_elements(const work& w) { return static_cast<size_t>(w.kv_heads) * static_cast<size_t>(w.keys) * static_cast<size_t>(w.dim); }
+size_t kv_elements(const work& w) {
+  return static_cast<size_t>(w.kv_heads) * static_cast<size_t>(w.keys) * static_cast<size_t>(w.dim);
+}
 
 void check(int32_t status, const char* what) {
   if (status != FOVEA_OK) throw std::runtime_error(std::string(what) + ": " + fovea_reason_text(status));
 }
 
-// Nearly normal, mean 0 and variance 1: the sum of four 16-bit numbers. Unlike std::normal_distribution it has the same bits
-// with every C++ library, so that digests compare between machines.
+// Nearly normal, mean 0 and variance 1: the sum of four 16-bit numbers. Unlike std::normal_distribution it
+// has the same bits with every C++ library, so that digests compare between machines.
 float normal(ankerl::nanobench::Rng& random) {
   const uint64_t bits = random();
   int32_t sum = 0;
@@ -49,7 +52,9 @@ void fill(const page_buffer& buffer, uint64_t seed) {
 
 } // namespace
 
-page_buffer::page_buffer(size_t bytes) : data_(::operator new(bytes, page)), bytes_(bytes) { std::memset(data_.get(), 0, bytes); }
+page_buffer::page_buffer(size_t bytes) : data_(::operator new(bytes, page)), bytes_(bytes) {
+  std::memset(data_.get(), 0, bytes);
+}
 
 void page_buffer::release::operator()(void* data) const { ::operator delete(data, page); }
 
@@ -67,7 +72,8 @@ problem::problem(const work& w)
   if (w.k_layout == FOVEA_PANELS) pack_keys();
 }
 
-// Rewrites K in place, head by head. Every work has whole panels of keys, so panels take exactly the room of the rows.
+// Rewrites K in place, head by head. Every work has whole panels of keys, so panels take exactly the room of
+// the rows.
 void problem::pack_keys() {
   const size_t head = static_cast<size_t>(work_.keys) * static_cast<size_t>(work_.dim);
   for (int32_t h = 0; h < work_.kv_heads; ++h) {
@@ -77,7 +83,8 @@ void problem::pack_keys() {
   }
 }
 
-// The integers nearest to the floats; K and V in panels where the work wants panels. Works of integers have whole panels too.
+// The integers nearest to the floats; K and V in panels where the work wants panels. Works of integers have
+// whole panels too.
 void problem::quantise() {
   const auto round = [](const page_buffer& floats, int8_t* to) {
     const fovea_float_rows all = {floats.floats(), 0, 1, static_cast<int32_t>(count(floats))};
@@ -90,7 +97,8 @@ void problem::quantise() {
   const size_t head = kv_elements(work_) / static_cast<size_t>(work_.kv_heads);
   const std::vector<int8_t> rows(cache, cache + 2 * kv_elements(work_));
   for (size_t h = 0; h < 2 * static_cast<size_t>(work_.kv_heads); ++h) {
-    const auto pack = h < static_cast<size_t>(work_.kv_heads) ? fovea_fixed_pack_keys : fovea_fixed_pack_values;
+    const auto pack = h < static_cast<size_t>(work_.kv_heads) ? fovea_fixed_pack_keys
+                                                              : fovea_fixed_pack_values;
     check(pack(cache + h * head, 0, rows.data() + h * head, 0, work_.keys, work_.dim), "packing integers");
   }
 }
@@ -134,7 +142,8 @@ fovea_fixed_attention problem::integer_call(int32_t integer_isa) const {
 void problem::spoil() { std::fill_n(out_.floats(), count(out_), std::numeric_limits<float>::quiet_NaN()); }
 
 bool problem::finite() const {
-  return work_.integers() || std::all_of(out_.floats(), out_.floats() + count(out_), [](float x) { return std::isfinite(x); });
+  return work_.integers() ||
+         std::all_of(out_.floats(), out_.floats() + count(out_), [](float x) { return std::isfinite(x); });
 }
 
 uint64_t problem::digest() const { // FNV-1a over the words

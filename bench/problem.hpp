@@ -1,4 +1,5 @@
-// The memory of one work: q, K and V with random values, room for the result, and the call that reads and writes them.
+// The memory of one work: q, K and V with random values, room for the result, and the call that reads and
+// writes them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +30,7 @@ class problem {
  public:
   explicit problem(const work& w);
 
-  fovea_attention call(int32_t isa) const;                       // a work of integers has the same numbers as floats too
+  fovea_attention call(int32_t isa) const; // a work of integers has the same numbers as floats too
   fovea_fixed_attention integer_call(int32_t integer_isa) const; // of a work of integers
   const page_buffer& cache() const { return work_.integers() ? integer_cache_ : cache_; } // K, then V
 

@@ -24,14 +24,18 @@ std::string rate_text(const result& r) {
 }
 
 std::string limit_text(const result& r) {
-  return r.reading_binds() ? format("%.1f GB/s read", r.read * 1e-9) : format("%.1f GFLOP/s peak", r.peak * 1e-9);
+  return r.reading_binds() ? format("%.1f GB/s read", r.read * 1e-9)
+                           : format("%.1f GFLOP/s peak", r.peak * 1e-9);
 }
 
-std::string marked(double value, bool disturbed) { return format("%.1f%s", value, disturbed ? disturbed_mark : ""); }
+std::string marked(double value, bool disturbed) {
+  return format("%.1f%s", value, disturbed ? disturbed_mark : "");
+}
 
-std::string row(const char* work, const char* isa, const char* scratch, const char* time, const char* rate, const char* limit,
-                const char* share, const char* quiet, const char* against_f32) {
-  const std::string text = format("%-35s %-10s %8s %9s %14s %18s %7s %7s", work, isa, scratch, time, rate, limit, share, quiet);
+std::string row(const char* work, const char* isa, const char* scratch, const char* time, const char* rate,
+                const char* limit, const char* share, const char* quiet, const char* against_f32) {
+  const std::string text = format("%-35s %-10s %8s %9s %14s %18s %7s %7s", work, isa, scratch, time, rate,
+                                  limit, share, quiet);
   return text + (*against_f32 ? format(" %8s\n", against_f32) : "\n");
 }
 
@@ -116,7 +120,8 @@ std::string json_pair(const field& f) { return quoted(f.name) + ":" + f.value; }
 std::string name_of(const field& f) { return f.name; }
 std::string value_of(const field& f) { return f.value == "null" ? "" : f.value; }
 
-std::vector<std::vector<field>> all_fields(const std::vector<result>& results, const std::vector<row_result>& rows) {
+std::vector<std::vector<field>> all_fields(const std::vector<result>& results,
+                                           const std::vector<row_result>& rows) {
   std::vector<std::vector<field>> all;
   for (const result& r : results) all.push_back(fields(r));
   for (const row_result& r : rows) all.push_back(fields(r));
@@ -130,33 +135,43 @@ std::string limits_table(const std::vector<level>& levels, const std::vector<lim
   for (const level& l : levels) text += format(" %14s", (l.name + " " + size_text(l.bytes)).c_str());
   text += "\n";
   for (const limits& m : machine) {
-    text += format("%-10s %8s GFLOP/s", fovea_isa_name(m.isa), marked(m.peak.per_second * 1e-9, m.peak.disturbed).c_str());
-    for (const rate& read : m.read) text += format(" %9s GB/s", marked(read.per_second * 1e-9, read.disturbed).c_str());
+    text += format("%-10s %8s GFLOP/s", fovea_isa_name(m.isa),
+                   marked(m.peak.per_second * 1e-9, m.peak.disturbed).c_str());
+    for (const rate& read : m.read)
+      text += format(" %9s GB/s", marked(read.per_second * 1e-9, read.disturbed).c_str());
     text += "\n";
   }
   return text;
 }
 
-std::string table_head() { return row("work", "isa", "scratch", "time", "rate", "limit", "share %", "quiet %", "of f32"); }
+std::string table_head() {
+  return row("work", "isa", "scratch", "time", "rate", "limit", "share %", "quiet %", "of f32");
+}
 
 std::string table_row(const result& r) {
   const std::string name = r.what.name(), scratch = size_text(r.scratch_bytes);
   const char* isa = r.isa_name();
   if (r.status != FOVEA_OK)
-    return format("%-35s %-10s refused: %s: %s\n", name.c_str(), isa, fovea_argument_text(r.status), fovea_reason_text(r.status));
-  return row(name.c_str(), isa, scratch.c_str(), time_text(r.seconds).c_str(), rate_text(r).c_str(), limit_text(r).c_str(),
-             marked(100 * r.share(), r.disturbed).c_str(), marked(100 * r.quiet_share(), r.disturbed).c_str(),
-             r.integer_isa ? format("%.2fx%s", r.f32_seconds / r.seconds, r.disturbed ? disturbed_mark : "").c_str() : "");
+    return format("%-35s %-10s refused: %s: %s\n", name.c_str(), isa, fovea_argument_text(r.status),
+                  fovea_reason_text(r.status));
+  return row(name.c_str(), isa, scratch.c_str(), time_text(r.seconds).c_str(), rate_text(r).c_str(),
+             limit_text(r).c_str(), marked(100 * r.share(), r.disturbed).c_str(),
+             marked(100 * r.quiet_share(), r.disturbed).c_str(),
+             r.integer_isa
+                 ? format("%.2fx%s", r.f32_seconds / r.seconds, r.disturbed ? disturbed_mark : "").c_str()
+                 : "");
 }
 
 std::string note_on_disturbed() {
   return std::string(disturbed_mark) +
-         " Other programs interrupted too many samples: what is marked is estimated from CPU time; run again on an idle machine.\n";
+         " Other programs interrupted too many samples: what is marked is estimated from CPU time; run again "
+         "on an idle machine.\n";
 }
 
 std::string as_json(const std::vector<result>& results, const std::vector<row_result>& rows) {
   std::string text;
-  for (const auto& each : all_fields(results, rows)) text += (text.empty() ? "[\n {" : ",\n {") + joined(each, json_pair) + "}";
+  for (const auto& each : all_fields(results, rows))
+    text += (text.empty() ? "[\n {" : ",\n {") + joined(each, json_pair) + "}";
   return text.empty() ? "[]\n" : text + "\n]\n";
 }
 

@@ -23,12 +23,15 @@ const char* mark_if(bool disturbed) { return disturbed ? disturbed_mark : ""; }
 // Both axes are logarithmic: from and to in pixels stand for low and high.
 struct axis {
   double low, high, from, to;
-  double operator()(double value) const { return from + (to - from) * std::log(value / low) / std::log(high / low); }
+  double operator()(double value) const {
+    return from + (to - from) * std::log(value / low) / std::log(high / low);
+  }
 };
 
 class picture {
  public:
-  picture(const std::vector<level>& levels, const std::vector<limits>& machine, const std::vector<result>& results)
+  picture(const std::vector<level>& levels, const std::vector<limits>& machine,
+          const std::vector<result>& results)
       : levels_(levels), machine_(machine), results_(results) {
     for (const result& r : results_)
       if (names_.empty() || names_.back() != r.what.name()) names_.push_back(r.what.name());
@@ -43,7 +46,8 @@ class picture {
     draw_roofs();
     draw_marks();
     draw_list();
-    if (any_disturbed(machine_) || any_disturbed(results_)) body_ += svg_text(left, top + height_ + 52, note_on_disturbed(), "note");
+    if (any_disturbed(machine_) || any_disturbed(results_))
+      body_ += svg_text(left, top + height_ + 52, note_on_disturbed(), "note");
     return {static_cast<int>(list) + 300, static_cast<int>(top + height_ + 58), body_};
   }
 
@@ -63,14 +67,16 @@ class picture {
       const double byte = std::ldexp(1.0, power);
       if (byte < x_.low || byte > x_.high) continue;
       body_ += svg_line(x_(byte), top, x_(byte), top + height_, "grid") +
-               svg_text(x_(byte), top + height_ + 16, power < 0 ? format("1/%.0f", 1 / byte) : format("%.0f", byte), "note middle");
+               svg_text(x_(byte), top + height_ + 16,
+                        power < 0 ? format("1/%.0f", 1 / byte) : format("%.0f", byte), "note middle");
     }
     for (double decade = 1e3; decade < 1e18; decade *= 10)
       for (int step : {1, 2, 5})
         if (decade * step > y_.low && decade * step < y_.high)
           body_ += svg_line(left, y_(decade * step), left + plot_width, y_(decade * step), "grid") +
                    svg_text(left - 6, y_(decade * step) + 4, format("%g", decade * step * 1e-9), "note end");
-    body_ += svg_text(left + plot_width / 2, top + height_ + 34, "flop for each byte of q, K, V and the result", "note middle");
+    body_ += svg_text(left + plot_width / 2, top + height_ + 34,
+                      "flop for each byte of q, K, V and the result", "note middle");
     body_ += svg_text(left, top - 10, "GFLOP/s", "note middle");
   }
 
@@ -81,20 +87,28 @@ class picture {
       const double begin = std::max(x_.low, m.peak.per_second / best_.read.front().per_second);
       body_ += svg_line(x_(begin), y_(m.peak.per_second), left + plot_width, y_(m.peak.per_second), "roof");
     }
-    const double slope = std::atan2(y_(best_.peak.per_second) - y_(best_.peak.per_second * 2), x_(2) - x_(1)) * 180 / 3.14159265;
+    const double slope = std::atan2(y_(best_.peak.per_second) - y_(best_.peak.per_second * 2),
+                                    x_(2) - x_(1)) *
+                         180 / 3.14159265;
     for (size_t i = 0; i < levels_.size(); ++i) {
-      const double rate = best_.read[i].per_second, begin = std::max(x_.low, y_.low / rate), end = best_.peak.per_second / rate;
+      const double rate = best_.read[i].per_second, begin = std::max(x_.low, y_.low / rate),
+                   end = best_.peak.per_second / rate;
       if (end <= begin) continue;
-      body_ += svg_line(x_(begin), y_(begin * rate), x_(std::min(end, x_.high)), y_(std::min(end, x_.high) * rate), "roof");
-      const double at = begin * std::pow(std::min(end, x_.high) / begin, 0.06 + 0.2 * static_cast<double>(i % 3));
-      body_ += svg_text(x_(at) - 2, y_(at * rate) - 5,
-                        format("%s %.0f GB/s%s", levels_[i].name.c_str(), rate * 1e-9, mark_if(best_.read[i].disturbed)), "note", -slope);
+      body_ += svg_line(x_(begin), y_(begin * rate), x_(std::min(end, x_.high)),
+                        y_(std::min(end, x_.high) * rate), "roof");
+      const double at = begin *
+                        std::pow(std::min(end, x_.high) / begin, 0.06 + 0.2 * static_cast<double>(i % 3));
+      body_ += svg_text(
+          x_(at) - 2, y_(at * rate) - 5,
+          format("%s %.0f GB/s%s", levels_[i].name.c_str(), rate * 1e-9, mark_if(best_.read[i].disturbed)),
+          "note", -slope);
     }
   }
 
   size_t series_of(int32_t isa) const {
-    return static_cast<size_t>(std::find_if(machine_.begin(), machine_.end(), [&](const limits& m) { return m.isa == isa; }) -
-                               machine_.begin());
+    return static_cast<size_t>(
+        std::find_if(machine_.begin(), machine_.end(), [&](const limits& m) { return m.isa == isa; }) -
+        machine_.begin());
   }
 
   size_t number_of(const result& r) const {
@@ -111,8 +125,9 @@ class picture {
     for (const result& r : results_) {
       const double x = x_(intensity(r.what)), y = y_(r.gflops() * 1e9);
       body_ += svg_mark(series_of(r.isa), x, y,
-                        format("%zu: %s on %s, %.1f GFLOP/s, %.1f %% of the limit%s", number_of(r), r.what.name().c_str(),
-                               fovea_isa_name(r.isa), r.gflops(), 100 * r.share(), r.disturbed ? ", estimated from CPU time" : ""),
+                        format("%zu: %s on %s, %.1f GFLOP/s, %.1f %% of the limit%s", number_of(r),
+                               r.what.name().c_str(), fovea_isa_name(r.isa), r.gflops(), 100 * r.share(),
+                               r.disturbed ? ", estimated from CPU time" : ""),
                         r.disturbed ? "pale" : "");
       if (r.isa == best_.isa) labels.push_back({x, y, number_of(r)});
     }
@@ -130,8 +145,8 @@ class picture {
     for (size_t i = 0; i < machine_.size(); ++i, x += 142) {
       body_ += svg_mark(i, x, top - 14, fovea_isa_name(machine_[i].isa));
       body_ += svg_text(x + 9, top - 10,
-                        format("%s, peak %.0f%s", fovea_isa_name(machine_[i].isa), machine_[i].peak.per_second * 1e-9,
-                               mark_if(machine_[i].peak.disturbed)),
+                        format("%s, peak %.0f%s", fovea_isa_name(machine_[i].isa),
+                               machine_[i].peak.per_second * 1e-9, mark_if(machine_[i].peak.disturbed)),
                         "note");
     }
     body_ += svg_text(list + 268, top - 10, format("%s, %% of limit", fovea_isa_name(best_.isa)), "note end");
@@ -158,7 +173,8 @@ class picture {
 
 } // namespace
 
-drawing roofline(const std::vector<level>& levels, const std::vector<limits>& machine, const std::vector<result>& results) {
+drawing roofline(const std::vector<level>& levels, const std::vector<limits>& machine,
+                 const std::vector<result>& results) {
   return picture(levels, machine, results).draw();
 }
 

@@ -1,4 +1,5 @@
-// The roofline picture: how much a work computes for each byte it needs, against how fast that went and what this core allows.
+// The roofline picture: how much a work computes for each byte it needs, against how fast that went and what
+// this core allows.
 #pragma once
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 namespace bench {
 
-drawing roofline(const std::vector<level>& levels, const std::vector<limits>& machine, const std::vector<result>& results);
+drawing roofline(const std::vector<level>& levels, const std::vector<limits>& machine,
+                 const std::vector<result>& results);
 
 } // namespace bench

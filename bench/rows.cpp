@@ -21,13 +21,15 @@ namespace {
 constexpr double least_sample = 150e-6;
 
 constexpr row_work table[] = {
-    {row_work::softmax, 64, 64},     {row_work::softmax, 197, 197},   {row_work::softmax, 512, 512},  {row_work::softmax, 1, 4096},
-    {row_work::softmax, 2048, 2048}, {row_work::softmax, 8192, 4096}, {row_work::exp2, 1, 4096},      {row_work::exp2, 64, 4096},
-    {row_work::matvec, 1, 4096},     {row_work::matvec, 256, 256},    {row_work::matvec, 2048, 2048},
+    {row_work::softmax, 64, 64},  {row_work::softmax, 197, 197},   {row_work::softmax, 512, 512},
+    {row_work::softmax, 1, 4096}, {row_work::softmax, 2048, 2048}, {row_work::softmax, 8192, 4096},
+    {row_work::exp2, 1, 4096},    {row_work::exp2, 64, 4096},      {row_work::matvec, 1, 4096},
+    {row_work::matvec, 256, 256}, {row_work::matvec, 2048, 2048},
 };
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -40,12 +42,14 @@ struct rows_problem {
     ankerl::nanobench::Rng random(3);
     for (const page_buffer* buffer : {&in, &x})
       for (size_t i = 0; i < buffer->size() / sizeof(float); ++i)
-        buffer->floats()[i] = static_cast<float>(static_cast<int32_t>(random() >> 48) - 32768) * (1.0f / 8192);
+        buffer->floats()[i] = static_cast<float>(static_cast<int32_t>(random() >> 48) - 32768) *
+                              (1.0f / 8192);
   }
 
   int32_t run(int32_t isa) const {
     if (what.what == row_work::exp2) return run_exp2(isa);
-    if (what.what == row_work::matvec) return fovea_matvec(in.floats(), 0, x.floats(), what.rows, what.columns, isa, out.floats());
+    if (what.what == row_work::matvec)
+      return fovea_matvec(in.floats(), 0, x.floats(), what.rows, what.columns, isa, out.floats());
     fovea_softmax_rows s = {};
     s.in = in.floats(), s.out = out.floats();
     s.rows = what.rows, s.columns = what.columns;
@@ -91,15 +95,16 @@ timing time_of_calls(int calls, Run run) {
 
 std::string time_text(double seconds) {
   char text[32];
-  std::snprintf(text, sizeof text, seconds < 1e-3 ? "%.3g us" : "%.3g ms", seconds * (seconds < 1e-3 ? 1e6 : 1e3));
+  std::snprintf(text, sizeof text, seconds < 1e-3 ? "%.3g us" : "%.3g ms",
+                seconds * (seconds < 1e-3 ? 1e6 : 1e3));
   return text;
 }
 
-std::string line(const std::string& work, const char* isa, const std::string& time, const std::string& rate, const std::string& limit,
-                 const std::string& share, const std::string& quiet) {
+std::string line(const std::string& work, const char* isa, const std::string& time, const std::string& rate,
+                 const std::string& limit, const std::string& share, const std::string& quiet) {
   char text[160];
-  std::snprintf(text, sizeof text, "%-35s %-10s %9s %16s %16s %7s %7s\n", work.c_str(), isa, time.c_str(), rate.c_str(), limit.c_str(),
-                share.c_str(), quiet.c_str());
+  std::snprintf(text, sizeof text, "%-35s %-10s %9s %16s %16s %7s %7s\n", work.c_str(), isa, time.c_str(),
+                rate.c_str(), limit.c_str(), share.c_str(), quiet.c_str());
   return text;
 }
 
@@ -112,8 +117,10 @@ std::string number(double x, int digits, const char* unit = "") {
 } // namespace
 
 std::string row_work::name() const {
-  if (what != matvec) return (what == softmax ? "softmax " : "exp2 ") + std::to_string(rows) + "x" + std::to_string(columns);
-  return rows == 1 ? "dot " + std::to_string(columns) : "matvec " + std::to_string(rows) + "x" + std::to_string(columns);
+  if (what != matvec)
+    return (what == softmax ? "softmax " : "exp2 ") + std::to_string(rows) + "x" + std::to_string(columns);
+  return rows == 1 ? "dot " + std::to_string(columns)
+                   : "matvec " + std::to_string(rows) + "x" + std::to_string(columns);
 }
 
 std::vector<row_work> row_works_with(const std::string& filter) {
@@ -151,15 +158,19 @@ row_result measure(const row_work& w, int32_t isa, const pace& speed) {
   return r;
 }
 
-std::string row_table_head() { return line("rows of floats", "isa", "time", "rate", "memory", "share %", "quiet %"); }
+std::string row_table_head() {
+  return line("rows of floats", "isa", "time", "rate", "memory", "share %", "quiet %");
+}
 
 std::string table_row(const row_result& r) {
   const std::string name = r.what.name();
-  if (r.status != FOVEA_OK) return name + " refused: " + fovea_argument_text(r.status) + ": " + fovea_reason_text(r.status) + "\n";
+  if (r.status != FOVEA_OK)
+    return name + " refused: " + fovea_argument_text(r.status) + ": " + fovea_reason_text(r.status) + "\n";
   const double giga = r.what.elements() * 1e-9;
   const char* const mark = r.disturbed ? disturbed_mark : "";
   return line(name, fovea_isa_name(r.isa), time_text(r.seconds), number(giga / r.seconds, 2, " Gelem/s"),
-              number(giga / r.limit_seconds, 2, " Gelem/s"), number(100 * r.limit_seconds / r.seconds, 1, mark),
+              number(giga / r.limit_seconds, 2, " Gelem/s"),
+              number(100 * r.limit_seconds / r.seconds, 1, mark),
               number(100 * r.limit_seconds / r.quiet_seconds, 1, mark));
 }
 

@@ -1,4 +1,5 @@
-// Reads as much JSON as fovea_bench writes: an array of objects whose values are strings, numbers, true, false or null.
+// Reads as much JSON as fovea_bench writes: an array of objects whose values are strings, numbers, true,
+// false or null.
 #include "saved.hpp"
 
 #include <cstdlib>
@@ -59,7 +60,9 @@ class reader {
   void expect(char wanted) {
     if (!accept(wanted)) fail();
   }
-  [[noreturn]] void fail() const { throw saved_error(path_ + " does not hold results of fovea_bench; make such a file with --json"); }
+  [[noreturn]] void fail() const {
+    throw saved_error(path_ + " does not hold results of fovea_bench; make such a file with --json");
+  }
 
   const std::string &text_, &path_;
   size_t at_ = 0;
@@ -68,7 +71,8 @@ class reader {
 std::string word(const object& fields, const char* name, const std::string& path) {
   const auto found = fields.find(name);
   if (found == fields.end())
-    throw saved_error(path + " has a result without \"" + name + "\"; write it anew with the --json of this fovea_bench");
+    throw saved_error(path + " has a result without \"" + name +
+                      "\"; write it anew with the --json of this fovea_bench");
   return found->second;
 }
 
@@ -76,7 +80,8 @@ double number(const object& fields, const char* name, const std::string& path) {
   const std::string text = word(fields, name, path);
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end || !(value > 0)) throw saved_error(path + ": " + name + " is \"" + text + "\", not a positive number");
+  if (text.empty() || *end || !(value > 0))
+    throw saved_error(path + ": " + name + " is \"" + text + "\", not a positive number");
   return value;
 }
 
@@ -90,7 +95,9 @@ bool is_disturbed(const object& fields, const std::string& path) {
 
 } // namespace
 
-std::string saved_result::name() const { return work + ", " + isa + (scratch == "best" ? "" : ", scratch " + scratch); }
+std::string saved_result::name() const {
+  return work + ", " + isa + (scratch == "best" ? "" : ", scratch " + scratch);
+}
 
 std::vector<saved_result> read_saved(const std::string& path) {
   std::ifstream file(path);
@@ -101,8 +108,9 @@ std::vector<saved_result> read_saved(const std::string& path) {
 std::vector<saved_result> saved_in(const std::string& text, const std::string& path) {
   std::vector<saved_result> all;
   for (const object& o : reader(text, path).array())
-    all.push_back({word(o, "work", path), word(o, "isa", path), word(o, "scratch", path), word(o, "digest", path), number(o, "share", path),
-                   number(o, "share_quiet", path), is_disturbed(o, path), o.count("disturbed") > 0});
+    all.push_back({word(o, "work", path), word(o, "isa", path), word(o, "scratch", path),
+                   word(o, "digest", path), number(o, "share", path), number(o, "share_quiet", path),
+                   is_disturbed(o, path), o.count("disturbed") > 0});
   if (all.empty()) throw saved_error(path + " holds no results");
   return all;
 }

@@ -21,6 +21,7 @@ struct saved_error : std::runtime_error {
 
 // Both throw saved_error: one sentence that says what to do.
 std::vector<saved_result> read_saved(const std::string& path);
-std::vector<saved_result> saved_in(const std::string& text, const std::string& path); // `path` is for that sentence
+std::vector<saved_result> saved_in(const std::string& text,
+                                   const std::string& path); // `path` is for that sentence
 
 } // namespace bench

@@ -14,7 +14,8 @@ constexpr double no_clock = -1;
 double thread_seconds() {
 #if defined(CLOCK_THREAD_CPUTIME_ID)
   timespec now;
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0) return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0)
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 #endif
   return no_clock;
 }

@@ -1,4 +1,5 @@
-// The works that are measured: what edge products ask of attention, from a keyword spotter to a decode over 8,192 keys.
+// The works that are measured: what edge products ask of attention, from a keyword spotter to a decode over
+// 8,192 keys.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,7 @@ struct work {
   bool integers() const { return type == dtype::int8; }
 };
 
-std::vector<work> works_with(const std::string& filter); // those whose name contains the filter, whatever the case
+std::vector<work> works_with(
+    const std::string& filter); // those whose name contains the filter, whatever the case
 
 } // namespace bench

@@ -1,4 +1,5 @@
-// Attention as one object of fixed size: its cache and its scratch live in .bss, sizes are known when it compiles.
+// Attention as one object of fixed size: its cache and its scratch live in .bss, sizes are known when it
+// compiles.
 #include <cstdio>
 
 #include "fovea/fovea.hpp"
@@ -28,7 +29,8 @@ bool step(int token) {
 int main() {
   for (int token = 0; token < capacity; ++token)
     if (!step(token)) return 1;
-  if (memory.append(k, v) == FOVEA_OK || memory.count() != capacity) return 1; // full: refused, nothing written
+  if (memory.append(k, v) == FOVEA_OK || memory.count() != capacity)
+    return 1; // full: refused, nothing written
   memory.clear();
   if (!step(0)) return 1;
   std::printf("fixed_attention: %d tokens in %zu bytes\n", capacity, sizeof memory);

@@ -1,4 +1,5 @@
-// Prefill of 8 heads by two threads: each takes one part, with scratch of its own; the bits are those of one thread.
+// Prefill of 8 heads by two threads: each takes one part, with scratch of its own; the bits are those of one
+// thread.
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -12,7 +13,8 @@ constexpr int heads = 8, dim = 64, tokens = 128;
 
 std::vector<float> numbers(int seed) {
   std::vector<float> all(heads * tokens * dim);
-  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>((i * 31 + static_cast<size_t>(seed) * 7) % 97) / 48 - 1;
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = static_cast<float>((i * 31 + static_cast<size_t>(seed) * 7) % 97) / 48 - 1;
   return all;
 }
 

@@ -4,8 +4,8 @@
 
 namespace fovea {
 
-// Bit `isa` of what `read` answers, which is remembered in one relaxed atomic word: a cpuid costs microseconds on a virtual machine, and a
-// system call is no cheaper.
+// Bit `isa` of what `read` answers, which is remembered in one relaxed atomic word: a cpuid costs
+// microseconds on a virtual machine, and a system call is no cheaper.
 template <uint32_t (*read)()>
 inline bool cpu_has(int32_t isa) {
   static uint32_t known;

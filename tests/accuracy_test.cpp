@@ -1,4 +1,5 @@
-// How exact results are: over very long rows, for the exponential alone, and (long proofs) over every dim and many random calls.
+// How exact results are: over very long rows, for the exponential alone, and (long proofs) over every dim and
+// many random calls.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -13,7 +14,8 @@ namespace {
 constexpr int32_t flat_keys = 65536;
 
 problem& make_flat(problem& p) {
-  for (int32_t j = 1; j < p.k.tokens; ++j) std::memcpy(p.k.row(0, j), p.k.row(0, 0), static_cast<size_t>(p.k.dim) * sizeof(float));
+  for (int32_t j = 1; j < p.k.tokens; ++j)
+    std::memcpy(p.k.row(0, j), p.k.row(0, 0), static_cast<size_t>(p.k.dim) * sizeof(float));
   return p;
 }
 
@@ -54,7 +56,9 @@ TEST_CASE("long_flat_rows_of_constant_values") {
   for (float value : {1.0f, 0.7f, -0.3333333f}) {
     INFO("value ", value);
     for (int32_t j = 0; j < p.v.tokens; ++j) data::fill_row(p.v, 0, j, value);
-    isas::for_each([&](int32_t isa) { CHECK(worst_error_of_means(p, solve(p, p.call(isa))) <= 5e-6 * std::fabs(value)); });
+    isas::for_each([&](int32_t isa) {
+      CHECK(worst_error_of_means(p, solve(p, p.call(isa))) <= 5e-6 * std::fabs(value));
+    });
   }
 }
 
@@ -80,8 +84,10 @@ TEST_CASE("the_exponential_through_two_keys") {
       if (fovea_attend(&a, scratch.data(), scratch.size()) != FOVEA_OK) worst = 1;
       const double exact = std::exp(static_cast<double>(x)),
                    got = static_cast<double>(p.out.at(0, 0, 0)) / static_cast<double>(p.out.at(0, 0, 1));
-      // The product x * log2(e) is rounded, which moves the result by |x| / 2^24; the polynomial may be off by 1.5e-7 twice.
-      worst = std::max(worst, std::fabs(got / exact - 1) / (4e-7 + std::fabs(static_cast<double>(x)) * 1.5e-7));
+      // The product x * log2(e) is rounded, which moves the result by |x| / 2^24; the polynomial may be off
+      // by 1.5e-7 twice.
+      worst = std::max(worst,
+                       std::fabs(got / exact - 1) / (4e-7 + std::fabs(static_cast<double>(x)) * 1.5e-7));
     }
     CHECK(worst <= 1);
   });
@@ -102,7 +108,8 @@ TEST_CASE("equal_keys_share_evenly_and_a_far_key_vanishes") {
 }
 
 TEST_CASE("ordinary_rows_are_far_better_than_the_bound") {
-  // Random values: roundings cancel. 1 eps was measured; 4 still notice a wrong digit in any constant of the arithmetic.
+  // Random values: roundings cancel. 1 eps was measured; 4 still notice a wrong digit in any constant of the
+  // arithmetic.
   const shape table[] = {
       shape("prefill").heads(2).dims(64).lengths(20, 100),
       shape("decode").heads(4, 2).dims(64).lengths(1, 300),
@@ -115,19 +122,22 @@ TEST_CASE("ordinary_rows_are_far_better_than_the_bound") {
     isas::for_each([&](int32_t isa) {
       const std::vector<float> got = solve(p, p.call(isa));
       double worst = 0;
-      for (size_t n = 0; n < got.size(); ++n) worst = std::max(worst, std::fabs(static_cast<double>(got[n]) - exact.out[n]));
+      for (size_t n = 0; n < got.size(); ++n)
+        worst = std::max(worst, std::fabs(static_cast<double>(got[n]) - exact.out[n]));
       CHECK(worst <= 4 * reference::eps);
     });
   }
 }
 
 TEST_CASE("huge_scores_still_choose_the_winner") {
-  // Keys {x, x, next smaller}: the first two share evenly, however large x is. Rounding must never lift the reference off the scores.
+  // Keys {x, x, next smaller}: the first two share evenly, however large x is. Rounding must never lift the
+  // reference off the scores.
   problem p(shape("three keys").dims(1, 1).lengths(1, 3).scale(1));
   p.q.at(0, 0, 0) = 1;
   p.v.at(0, 0, 0) = 1, p.v.at(0, 1, 0) = 3, p.v.at(0, 2, 0) = 1000;
   isas::for_each([&](int32_t isa) {
-    // Just below each power of two (the score is x * log2(e)), where adding anything changes the spacing of floats; odd and even ones.
+    // Just below each power of two (the score is x * log2(e)), where adding anything changes the spacing of
+    // floats; odd and even ones.
     for (int power = 16; power < 126; ++power)
       for (int below = 1; below <= 8; ++below)
         for (float sign : {1.0f, -1.0f}) {
@@ -143,7 +153,8 @@ TEST_CASE("huge_scores_still_choose_the_winner") {
 TEST_CASE("prove_every_dim" * doctest::skip()) {
   for (int32_t dim = 1; dim <= 1024; dim += dim < 140 ? 1 : 37) {
     INFO("dim ", dim);
-    const shape shapes[] = {shape("dim").dims(dim, 9).lengths(7, 33).causal(), shape("v_dim").dims(9, dim).lengths(1, 33)};
+    const shape shapes[] = {shape("dim").dims(dim, 9).lengths(7, 33).causal(),
+                            shape("v_dim").dims(9, dim).lengths(1, 33)};
     for (const shape& s : shapes) {
       problem p(s);
       const reference::answer expected = reference::attend(p.call());

@@ -1,4 +1,5 @@
-// fovea_attend against the textbook: a table of shapes, on every ISA, each result within the derived error bound.
+// fovea_attend against the textbook: a table of shapes, on every ISA, each result within the derived error
+// bound.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -68,13 +69,16 @@ TEST_CASE("dims_of_queries_and_values") {
 
 TEST_CASE("lengths_around_every_edge") {
   const int32_t around_a_panel[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33};
-  for (int32_t keys : around_a_panel) check_shape(shape("keys around a panel of 16").heads(2, 1).dims(5).lengths(2, keys));
+  for (int32_t keys : around_a_panel)
+    check_shape(shape("keys around a panel of 16").heads(2, 1).dims(5).lengths(2, keys));
   const int32_t around_a_block[] = {255, 256, 257, 511, 512, 513};
-  for (int32_t keys : around_a_block) check_shape(shape("keys around a block of 256").heads(2, 1).dims(3).lengths(1, keys));
+  for (int32_t keys : around_a_block)
+    check_shape(shape("keys around a block of 256").heads(2, 1).dims(3).lengths(1, keys));
   for (int32_t queries = 1; queries <= 18; ++queries)
     check_shape(shape("every count of rows up to beyond the largest tile").dims(6).lengths(queries, 19));
   const int32_t around_a_unit[] = {23, 24, 25, 47, 48, 49, 95, 97};
-  for (int32_t queries : around_a_unit) check_shape(shape("rows around the units of work").dims(4).lengths(queries, small ? 9 : 40));
+  for (int32_t queries : around_a_unit)
+    check_shape(shape("rows around the units of work").dims(4).lengths(queries, small ? 9 : 40));
   if (small) return;
   check_shape(shape("keys around a span of 4,096").dims(4).lengths(2, 4095));
   check_shape(shape("keys around a span of 4,096").dims(4).lengths(2, 4096));
@@ -110,8 +114,18 @@ TEST_CASE("strides_read_in_place") {
     check_shape(shape("decode").heads(4, 2).dims(33, 7).lengths(1, 70).in(place));
     check_shape(shape("one head of one key").dims(3).lengths(1, 1).in(place));
   }
-  check_shape(shape("packed QKV of one projection").heads(4, 4).dims(16).lengths(21, 21).causal().in(storage::packed_qkv));
-  check_shape(shape("packed QKV, grouped, with narrow values").heads(4, 2).dims(20, 8).lengths(21, 21).causal().in(storage::packed_qkv));
+  check_shape(shape("packed QKV of one projection")
+                  .heads(4, 4)
+                  .dims(16)
+                  .lengths(21, 21)
+                  .causal()
+                  .in(storage::packed_qkv));
+  check_shape(shape("packed QKV, grouped, with narrow values")
+                  .heads(4, 2)
+                  .dims(20, 8)
+                  .lengths(21, 21)
+                  .causal()
+                  .in(storage::packed_qkv));
 }
 
 TEST_CASE("rows_of_inputs_may_overlap") {
@@ -187,7 +201,12 @@ TEST_CASE("prefix_and_kept_keys") {
       shape("a prefix before the window").lengths(20, 40).window(2, 0).prefix(3),
       shape("a prefix that touches the window").lengths(20, 40).causal().window(4, 0).prefix(21),
       shape("rows before the first key still see the prefix").lengths(4, 20).causal().position(-10).prefix(2),
-      shape("attention sinks: the first keys stay").heads(4, 2).lengths(20, 40).causal().window(4, 0).keep_first(3),
+      shape("attention sinks: the first keys stay")
+          .heads(4, 2)
+          .lengths(20, 40)
+          .causal()
+          .window(4, 0)
+          .keep_first(3),
       shape("kept keys obey causal").lengths(12, 12).causal().window(1, 0).keep_first(8),
       shape("kept keys without causal").lengths(12, 12).window(1, 0).keep_first(8),
       shape("more kept keys than there are").lengths(12, 12).causal().window(1, 0).keep_first(INT32_MAX),
@@ -195,9 +214,26 @@ TEST_CASE("prefix_and_kept_keys") {
       shape("kept keys and a prefix").lengths(20, 40).causal().window(2, 0).keep_first(9).prefix(4),
       shape("kept keys one block away").dims(3).lengths(6, 600).causal().window(10, 0).keep_first(4),
       shape("kept keys in two blocks").dims(3).lengths(6, 600).causal().window(10, 0).keep_first(260),
-      shape("the window leaves the prefix within a tile").heads(7, 1).dims(20).lengths(22, 16).first_key(266).window(8, 29).prefix(270),
-      shape("the same, ungrouped, later rows see two runs").dims(20, 32).lengths(21, 9).first_key(3922).window(1, 32).prefix(3927),
-      shape("a window that begins where the prefix ends, causal").heads(3, 1).dims(9, 30).lengths(40, 60).causal().window(11, 0).prefix(10),
+      shape("the window leaves the prefix within a tile")
+          .heads(7, 1)
+          .dims(20)
+          .lengths(22, 16)
+          .first_key(266)
+          .window(8, 29)
+          .prefix(270),
+      shape("the same, ungrouped, later rows see two runs")
+          .dims(20, 32)
+          .lengths(21, 9)
+          .first_key(3922)
+          .window(1, 32)
+          .prefix(3927),
+      shape("a window that begins where the prefix ends, causal")
+          .heads(3, 1)
+          .dims(9, 30)
+          .lengths(40, 60)
+          .causal()
+          .window(11, 0)
+          .prefix(10),
       shape("a gap of one key").lengths(3, 40).position(20).window(9, 0).keep_first(10),
   };
   check_shapes(table);
@@ -211,9 +247,24 @@ TEST_CASE("rows_that_begin_later") {
       shape("the block border lies inside").dims(3).lengths(9, 30).causal().first_key(245),
       shape("the span border lies inside").dims(3).lengths(9, 30).causal().first_key(4090),
       shape("a window over later rows").lengths(5, 40).first_key(250).window(7, 0),
-      shape("kept keys before the first row are not there").lengths(5, 40).causal().first_key(20).window(7, 0).keep_first(10),
-      shape("kept keys reach into the given rows").lengths(5, 40).causal().first_key(20).window(3, 0).keep_first(25),
-      shape("a prefix that ends inside the given rows").lengths(5, 40).causal().position(22).first_key(20).prefix(30),
+      shape("kept keys before the first row are not there")
+          .lengths(5, 40)
+          .causal()
+          .first_key(20)
+          .window(7, 0)
+          .keep_first(10),
+      shape("kept keys reach into the given rows")
+          .lengths(5, 40)
+          .causal()
+          .first_key(20)
+          .window(3, 0)
+          .keep_first(25),
+      shape("a prefix that ends inside the given rows")
+          .lengths(5, 40)
+          .causal()
+          .position(22)
+          .first_key(20)
+          .prefix(30),
       shape("very late rows").lengths(3, 20).causal().first_key(2000000000),
   };
   check_shapes(table);
@@ -229,7 +280,10 @@ TEST_CASE("no_negative_zero_leaves") {
 }
 
 TEST_CASE("a_product_that_vanishes_below_zero_becomes_a_plain_zero") {
-  problem p(shape("the second key has a third of the weight, and the least negative value there is").dims(1, 20).lengths(1, 2).scale(1));
+  problem p(shape("the second key has a third of the weight, and the least negative value there is")
+                .dims(1, 20)
+                .lengths(1, 2)
+                .scale(1));
   p.q.at(0, 0, 0) = 1, p.k.at(0, 0, 0) = 0, p.k.at(0, 1, 0) = -1;
   data::fill_row(p.v, 0, 0, 0);
   data::fill_row(p.v, 0, 1, -std::numeric_limits<float>::denorm_min());

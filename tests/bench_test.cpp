@@ -16,7 +16,9 @@ namespace {
 constexpr double us = 1e-6, ms = 1e-3;
 
 constexpr timing quiet(double wall) { return {wall, wall, 0}; }
-constexpr timing halved(double wall) { return {wall, wall / 2, 1}; } // another program had the core for half of the time
+constexpr timing halved(double wall) {
+  return {wall, wall / 2, 1};
+} // another program had the core for half of the time
 
 std::vector<timing> times(int count, timing t) { return std::vector<timing>(static_cast<size_t>(count), t); }
 
@@ -33,8 +35,8 @@ struct player {
 };
 
 std::string saved(const char* share, const char* end) {
-  return std::string(R"([{"work":"w","isa":"avx2","scratch":"best","digest":"1","share":)") + share + R"(,"share_quiet":)" + share + end +
-         "}]";
+  return std::string(R"([{"work":"w","isa":"avx2","scratch":"best","digest":"1","share":)") + share +
+         R"(,"share_quiet":)" + share + end + "}]";
 }
 
 } // namespace
@@ -70,9 +72,15 @@ TEST_CASE("bench: a disturbed sample is taken again, a few times") {
     const char* why;
   } const rows[] = {
       {{quiet(1 * ms), quiet(2 * ms)}, 1, 1 * ms, "the first is undisturbed"},
-      {{halved(4 * ms), quiet(2 * ms), quiet(1 * ms)}, 2, 2 * ms, "the first undisturbed one counts, not the fastest"},
+      {{halved(4 * ms), quiet(2 * ms), quiet(1 * ms)},
+       2,
+       2 * ms,
+       "the first undisturbed one counts, not the fastest"},
       {{halved(4 * ms), halved(3 * ms), halved(3 * ms), quiet(2 * ms)}, 4, 2 * ms, "the last try"},
-      {{halved(4 * ms), {3 * ms, 2 * ms, 1}, halved(5 * ms), halved(5 * ms), quiet(ms)}, 4, 3 * ms, "never: the one that lost least"},
+      {{halved(4 * ms), {3 * ms, 2 * ms, 1}, halved(5 * ms), halved(5 * ms), quiet(ms)},
+       4,
+       3 * ms,
+       "never: the one that lost least"},
   };
   for (const auto& row : rows) {
     CAPTURE(row.why);
@@ -93,10 +101,12 @@ TEST_CASE("bench: what samples say together") {
       {times(31, quiet(1 * ms)), 1 * ms, 31, false, "an idle machine"},
       {times(5, quiet(1 * ms)) + times(26, halved(8 * ms)), 1 * ms, 5, false,
        "five undisturbed samples are enough, whatever the rest says"},
-      {times(4, quiet(1 * ms)) + times(27, halved(8 * ms)), 4 * ms, 31, true, "four are not: CPU time of all"},
+      {times(4, quiet(1 * ms)) + times(27, halved(8 * ms)), 4 * ms, 31, true,
+       "four are not: CPU time of all"},
       {times(31, halved(8 * ms)), 4 * ms, 31, true, "a busy machine: CPU time of all"},
       {times(2, quiet(1 * ms)), 1 * ms, 2, false, "--rounds 2 asks for no more"},
-      {times(1, quiet(1 * ms)) + times(1, halved(2 * ms)), 1 * ms, 2, true, "--rounds 2, of which one was disturbed"},
+      {times(1, quiet(1 * ms)) + times(1, halved(2 * ms)), 1 * ms, 2, true,
+       "--rounds 2, of which one was disturbed"},
       {{}, 0, 0, false, "a work that is judged by no such limit"},
   };
   for (const auto& row : rows) {
@@ -125,13 +135,17 @@ TEST_CASE("bench: saved results say whether they were disturbed") {
     CHECK(found[0].disturbed == row.disturbed);
     CHECK(found[0].watched == row.watched);
   }
-  CHECK_THROWS_WITH_AS(saved_in(saved("0.5", R"(,"disturbed":7)"), "file"), "file: disturbed is \"7\", not true or false", saved_error);
+  CHECK_THROWS_WITH_AS(saved_in(saved("0.5", R"(,"disturbed":7)"), "file"),
+                       "file: disturbed is \"7\", not true or false", saved_error);
 }
 
 TEST_CASE("bench: fovea_compare leaves out disturbed pairs") {
-  const auto run = [](double share, bool disturbed) { return saved_result{"w", "avx2", "best", "1", share, share, disturbed, true}; };
+  const auto run = [](double share, bool disturbed) {
+    return saved_result{"w", "avx2", "best", "1", share, share, disturbed, true};
+  };
   struct {
-    int slow, disturbed_old, disturbed_new; // pairs: old 0.60 and new 0.40; the same with the one or the other disturbed
+    int slow, disturbed_old,
+        disturbed_new; // pairs: old 0.60 and new 0.40; the same with the one or the other disturbed
     verdict expected;
     const char* why;
   } const rows[] = {

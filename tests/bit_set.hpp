@@ -1,4 +1,5 @@
-// The bit identity set: the calls whose results must have the same bits on every ISA, for any parts, scratch, chunks and layout.
+// The bit identity set: the calls whose results must have the same bits on every ISA, for any parts, scratch,
+// chunks and layout.
 #pragma once
 #include <vector>
 
@@ -26,35 +27,100 @@ inline std::vector<shape> plain_bit_set() {
       shape("8,193 keys").dims(8, 4).lengths(1, 8193),
       // What a row may see.
       shape("a window, causal").heads(4, 2).dims(20).lengths(12, 48).causal().window(9, 0),
-      shape("a window to both sides over a block border").heads(2, 1).dims(8).lengths(7, 300).position(250).window(20, 5),
-      shape("kept keys and a window, a block apart").heads(2, 1).dims(8).lengths(5, 530).causal().window(17, 0).keep_first(3),
+      shape("a window to both sides over a block border")
+          .heads(2, 1)
+          .dims(8)
+          .lengths(7, 300)
+          .position(250)
+          .window(20, 5),
+      shape("kept keys and a window, a block apart")
+          .heads(2, 1)
+          .dims(8)
+          .lengths(5, 530)
+          .causal()
+          .window(17, 0)
+          .keep_first(3),
       shape("a prefix").heads(2, 1).dims(20).lengths(9, 20).causal().prefix(6),
       shape("rows that see nothing").heads(2, 1).dims(8).lengths(9, 20).causal().position(-4),
       shape("rows that begin inside a block").heads(2, 1).dims(8).lengths(5, 60).causal().first_key(229),
-      shape("rows that begin inside a span").heads(2, 1).dims(8).lengths(5, 60).causal().first_key(4061).window(33, 0),
+      shape("rows that begin inside a span")
+          .heads(2, 1)
+          .dims(8)
+          .lengths(5, 60)
+          .causal()
+          .first_key(4061)
+          .window(33, 0),
       // Scores of any size.
       shape("scores of 100").heads(2, 1).dims(20).lengths(4, 270).causal().scores(100),
       shape("scores of 1e4").heads(2, 1).dims(8).lengths(5, 270).causal().scores(1e4f),
       shape("scores of 1e9").heads(2, 1).dims(8).lengths(5, 270).causal().scores(1e9f),
-      shape("scores of 3e6: tops on both sides of 2^22").heads(2, 1).dims(8).lengths(6, 270).causal().scores(6e6f),
+      shape("scores of 3e6: tops on both sides of 2^22")
+          .heads(2, 1)
+          .dims(8)
+          .lengths(6, 270)
+          .causal()
+          .scores(6e6f),
       shape("a scale of 0").heads(2, 1).dims(8).lengths(2, 270).scale(0),
   };
 }
 
-// The same promise with everything that may happen to a score, alone and together, and with all that a call may tell.
+// The same promise with everything that may happen to a score, alone and together, and with all that a call
+// may tell.
 inline std::vector<shape> modified_bit_set() {
   const mask_kind shown = mask_kind::shown, bias = mask_kind::bias;
   return {
       shape("softcap").heads(2, 1).dims(5).lengths(3, 257).causal().softcap(5).lse(),
-      shape("a softcap far below the scores").heads(2, 1).dims(8).lengths(5, 40).softcap(0.01f).scores(1e4f).weights(2),
-      shape("ALiBi, also behind the query").heads(4, 2).dims(1, 3).lengths(3, 270).position(200).alibi().lse(),
+      shape("a softcap far below the scores")
+          .heads(2, 1)
+          .dims(8)
+          .lengths(5, 40)
+          .softcap(0.01f)
+          .scores(1e4f)
+          .weights(2),
+      shape("ALiBi, also behind the query")
+          .heads(4, 2)
+          .dims(1, 3)
+          .lengths(3, 270)
+          .position(200)
+          .alibi()
+          .lse(),
       shape("a sink above all scores").heads(4, 2).dims(8).lengths(3, 40).causal().sinks(30).lse().weights(0),
       shape("sinks over two spans").heads(2, 1).dims(1).lengths(1, 4100).sinks().lse(),
       shape("a bool mask of each row").heads(4, 2).dims(20, 12).lengths(7, 17).mask(shown).lse().weights(0),
-      shape("an additive mask of each row").heads(4, 2).dims(8, 20).lengths(7, 17).causal().mask(bias).lse().weights(3),
-      shape("one additive row for all, shorter than the keys").dims(3).lengths(3, 300).mask(bias, false, false).mask_keys(270).lse(),
-      shape("everything, decode of a group").heads(4, 2).dims(8).lengths(1, 257).softcap(5).alibi().sinks().mask(shown).lse().weights(0),
-      shape("everything, a causal chunk").heads(4, 2).dims(3, 5).lengths(5, 262).causal().softcap(5).alibi().sinks().mask(bias).lse(),
+      shape("an additive mask of each row")
+          .heads(4, 2)
+          .dims(8, 20)
+          .lengths(7, 17)
+          .causal()
+          .mask(bias)
+          .lse()
+          .weights(3),
+      shape("one additive row for all, shorter than the keys")
+          .dims(3)
+          .lengths(3, 300)
+          .mask(bias, false, false)
+          .mask_keys(270)
+          .lse(),
+      shape("everything, decode of a group")
+          .heads(4, 2)
+          .dims(8)
+          .lengths(1, 257)
+          .softcap(5)
+          .alibi()
+          .sinks()
+          .mask(shown)
+          .lse()
+          .weights(0),
+      shape("everything, a causal chunk")
+          .heads(4, 2)
+          .dims(3, 5)
+          .lengths(5, 262)
+          .causal()
+          .softcap(5)
+          .alibi()
+          .sinks()
+          .mask(bias)
+          .lse(),
       shape("everything over a block border")
           .heads(4, 2)
           .dims(3)
@@ -81,8 +147,32 @@ inline std::vector<shape> modified_bit_set() {
           .sinks()
           .mask(shown)
           .lse(),
-      shape("everything over two spans").dims(1, 3).lengths(2, 4130).causal().softcap(5).alibi(0.001f).sinks().mask(shown, false).lse(),
-      shape("rows of which some see nothing").heads(2, 1).dims(3).lengths(9, 20).causal().position(-4).sinks().mask(bias).lse(),
-      shape("scores of 1e9 under a mask").heads(2, 1).dims(3).lengths(5, 270).causal().scores(1e9f).mask(bias).sinks().lse(),
+      shape("everything over two spans")
+          .dims(1, 3)
+          .lengths(2, 4130)
+          .causal()
+          .softcap(5)
+          .alibi(0.001f)
+          .sinks()
+          .mask(shown, false)
+          .lse(),
+      shape("rows of which some see nothing")
+          .heads(2, 1)
+          .dims(3)
+          .lengths(9, 20)
+          .causal()
+          .position(-4)
+          .sinks()
+          .mask(bias)
+          .lse(),
+      shape("scores of 1e9 under a mask")
+          .heads(2, 1)
+          .dims(3)
+          .lengths(5, 270)
+          .causal()
+          .scores(1e9f)
+          .mask(bias)
+          .sinks()
+          .lse(),
   };
 }

@@ -1,4 +1,5 @@
-// The same bits on every ISA, for any number of parts, any scratch, prefill at once or in chunks, keys in rows or in panels.
+// The same bits on every ISA, for any number of parts, any scratch, prefill at once or in chunks, keys in
+// rows or in panels.
 #include <doctest/doctest.h>
 
 #include <initializer_list>
@@ -27,7 +28,8 @@ void run_parts(fovea_attention a, int32_t parts) {
   }
 }
 
-void check_parts(problem& p, const fovea_attention& whole, std::initializer_list<int32_t> counts, const std::vector<float>& expected) {
+void check_parts(problem& p, const fovea_attention& whole, std::initializer_list<int32_t> counts,
+                 const std::vector<float>& expected) {
   for (int32_t parts : counts) {
     INFO("parts ", parts);
     p.wipe_results();
@@ -35,7 +37,8 @@ void check_parts(problem& p, const fovea_attention& whole, std::initializer_list
     CHECK(p.only_results_written());
     CHECK(data::same_bits(p.results(), expected));
 
-    products_done += int64_t{whole.q_heads} * whole.queries * whole.keys * (int64_t{whole.dim} + reference::v_dim(whole));
+    products_done += int64_t{whole.q_heads} * whole.queries * whole.keys *
+                     (int64_t{whole.dim} + reference::v_dim(whole));
     if (whole.weights.data != nullptr) continue; // asks for whole rows
     fovea_attention a = whole;
     a.part = {0, parts};
@@ -51,7 +54,8 @@ void check_parts(problem& p, const fovea_attention& whole, std::initializer_list
   }
 }
 
-void check_scratch(problem& p, const fovea_attention& a, std::initializer_list<size_t> sizes, const std::vector<float>& expected) {
+void check_scratch(problem& p, const fovea_attention& a, std::initializer_list<size_t> sizes,
+                   const std::vector<float>& expected) {
   for (size_t size : sizes) {
     INFO("scratch of ", size, " bytes");
     CHECK(data::same_bits(count_and_solve(p, a, size), expected));
@@ -63,15 +67,16 @@ bool grows_with_queries(const fovea_attention& a) {
   return (a.flags & FOVEA_CAUSAL) != 0 && a.prefix == 0 && reference::position(a, 0) >= a.first_key;
 }
 
-// Rows first .. first + count - 1 as a call of their own, which tells no weights. In a growing cache it finds no more keys than its
-// last row sees.
+// Rows first .. first + count - 1 as a call of their own, which tells no weights. In a growing cache it finds
+// no more keys than its last row sees.
 fovea_attention rows_of(const problem& p, const fovea_attention& whole, int32_t first, int32_t count) {
   fovea_attention a = whole;
   a.queries = count;
   a.flags |= FOVEA_POSITION;
   a.position = static_cast<int32_t>(reference::position(whole, first));
   const int64_t end = int64_t{a.position} + a.queries;
-  if (grows_with_queries(whole) && end - a.first_key < a.keys) a.keys = static_cast<int32_t>(end - a.first_key);
+  if (grows_with_queries(whole) && end - a.first_key < a.keys)
+    a.keys = static_cast<int32_t>(end - a.first_key);
   a.q.data = p.q.row(0, first), a.out.data = p.out.row(0, first);
   a.q.head_stride = p.q.head_stride, a.out.head_stride = p.out.head_stride;
   a.k.head_stride = p.k.head_stride, a.v.head_stride = p.v.head_stride;
@@ -101,7 +106,8 @@ void check_chunks(problem& p, const fovea_attention& whole, int32_t chunk, std::
   CHECK(data::same_bits(got, expected));
 }
 
-void check_panels(problem& p, const fovea_attention& rows, std::initializer_list<size_t> sizes, const std::vector<float>& expected) {
+void check_panels(problem& p, const fovea_attention& rows, std::initializer_list<size_t> sizes,
+                  const std::vector<float>& expected) {
   const packed_keys panels(p);
   check_scratch(p, panels.read_by(rows), sizes, expected);
 }
@@ -183,7 +189,12 @@ TEST_CASE("the_modified_set_is_near_the_truth") {
 }
 
 TEST_CASE("a_later_first_row_changes_no_bit") {
-  problem p(shape("all rows, of which a window shows the last").heads(4, 2).dims(20).lengths(3, 300).causal().window(70, 0));
+  problem p(shape("all rows, of which a window shows the last")
+                .heads(4, 2)
+                .dims(20)
+                .lengths(3, 300)
+                .causal()
+                .window(70, 0));
   isas::for_each([&](int32_t isa) {
     const fovea_attention all = p.call(isa);
     const std::vector<float> expected = solve(p, all);
@@ -202,10 +213,12 @@ TEST_CASE("few_queries_take_rows_of_keys_and_give_the_bits_of_panels") {
   for (int32_t dim : {4, 8, 12, 16, 20, 36, 48, 64})
     for (int32_t group : {1, 2, 3, 4})
       for (int32_t keys : {15, 31, 32, 33, 63, 66, 100}) {
-        const int32_t v_dim = keys % 2 == 0 ? dim : 5;     // tiles of columns of all widths, and fewer than any takes
+        const int32_t v_dim = keys % 2 == 0 ? dim
+                                            : 5; // tiles of columns of all widths, and fewer than any takes
         const int32_t first_key = keys % 2 == 0 ? 0 : 245; // or in two blocks, from the middle of a panel on
         INFO("dim ", dim, ", group ", group, ", keys ", keys);
-        problem p(shape("few queries").heads(group, 1).dims(dim, v_dim).lengths(1, keys).first_key(first_key));
+        problem p(
+            shape("few queries").heads(group, 1).dims(dim, v_dim).lengths(1, keys).first_key(first_key));
         const std::vector<float> expected = numerics::attend(p.call());
         isas::for_each([&](int32_t isa) {
           const fovea_attention a = p.call(isa);
@@ -235,30 +248,36 @@ TEST_CASE("rows_that_fill_whole_tiles_on_one_panel_of_keys_give_the_written_bits
     }
 }
 
-// Two dozen rows take wider tiles of keys and of columns: just enough for one, one more and one less, and beside smaller ones. Where some of
-// the rows end with a block, the next one has other groups.
+// Two dozen rows take wider tiles of keys and of columns: just enough for one, one more and one less, and
+// beside smaller ones. Where some of the rows end with a block, the next one has other groups.
 TEST_CASE("two_dozen_rows_that_see_the_same_keys_give_the_written_bits") {
   const shape alike = shape("all rows see all keys").dims(5, 64).lengths(24, 64);
-  const shape works[] = {alike,
-                         shape(alike).lengths(23, 64),
-                         shape(alike).lengths(25, 63),
-                         shape(alike).lengths(24, 65).dims(5, 63),
-                         shape(alike).lengths(28, 80).dims(5, 80),
-                         shape(alike).lengths(47, 127).dims(5, 65),
-                         shape(alike).lengths(48, 130).dims(16, 128).mask(mask_kind::shown),
-                         shape(alike).lengths(72, 64).heads(4, 2),
-                         shape("all rows see the first block").dims(5, 64).lengths(25, 330).causal(),
-                         shape("three blocks").dims(5, 80).lengths(24, 520),
-                         shape("six rows end with the first block").dims(5, 64).heads(6, 1).lengths(5, 260).causal(),
-                         shape("seven of each head do").dims(5, 80).heads(14, 2).lengths(4, 259).causal(),
-                         shape("eight rows end with the second block").dims(5, 64).heads(8, 1).lengths(6, 517).causal(),
-                         shape("sixteen do").dims(5, 64).heads(16, 1).lengths(3, 514).causal(),
-                         shape("the last four rows find panels").dims(16, 20).lengths(52, 100).weights(0),
-                         shape("the last keys of the first block are hidden").dims(5, 64).lengths(24, 270).causal().first_key(16)};
+  const shape works[] = {
+      alike,
+      shape(alike).lengths(23, 64),
+      shape(alike).lengths(25, 63),
+      shape(alike).lengths(24, 65).dims(5, 63),
+      shape(alike).lengths(28, 80).dims(5, 80),
+      shape(alike).lengths(47, 127).dims(5, 65),
+      shape(alike).lengths(48, 130).dims(16, 128).mask(mask_kind::shown),
+      shape(alike).lengths(72, 64).heads(4, 2),
+      shape("all rows see the first block").dims(5, 64).lengths(25, 330).causal(),
+      shape("three blocks").dims(5, 80).lengths(24, 520),
+      shape("six rows end with the first block").dims(5, 64).heads(6, 1).lengths(5, 260).causal(),
+      shape("seven of each head do").dims(5, 80).heads(14, 2).lengths(4, 259).causal(),
+      shape("eight rows end with the second block").dims(5, 64).heads(8, 1).lengths(6, 517).causal(),
+      shape("sixteen do").dims(5, 64).heads(16, 1).lengths(3, 514).causal(),
+      shape("the last four rows find panels").dims(16, 20).lengths(52, 100).weights(0),
+      shape("the last keys of the first block are hidden")
+          .dims(5, 64)
+          .lengths(24, 270)
+          .causal()
+          .first_key(16)};
   for (const shape& s : works) {
     problem p(s);
     const fovea_attention all = p.call();
-    INFO(doctest::String(s.why), ", queries ", all.queries, ", keys ", all.keys, ", v_dim ", reference::v_dim(all));
+    INFO(doctest::String(s.why), ", queries ", all.queries, ", keys ", all.keys, ", v_dim ",
+         reference::v_dim(all));
     const std::vector<float> expected = numerics::attend(all);
     isas::for_each([&](int32_t isa) {
       const fovea_attention a = p.call(isa);
@@ -271,7 +290,8 @@ TEST_CASE("two_dozen_rows_that_see_the_same_keys_give_the_written_bits") {
   }
 }
 
-// Every score lies halfway between two integers: scale times log2(e) is 1 to the bit. Which of the two it is counted from must not matter.
+// Every score lies halfway between two integers: scale times log2(e) is 1 to the bit. Which of the two it is
+// counted from must not matter.
 TEST_CASE("scores_halfway_between_integers_have_the_same_bits_on_every_isa") {
   for (int32_t keys : {5, 40}) {
     problem p(shape("halves").dims(1, 17).lengths(6, keys).scale(0.693147182f));
@@ -290,11 +310,17 @@ TEST_CASE("heads_side_by_side_give_the_bits_of_heads_one_by_one") {
       const int32_t kv_heads = heads.kv_heads, group = heads.group;
       const int32_t keys = 15 + 3 * kv_heads + 32 * group, v_dim = group == 2 ? 17 : 5 * group;
       INFO("kv heads ", kv_heads, ", group ", group, ", queries ", queries, ", keys ", keys);
-      const bool by_quads = group * queries == 3 || group * queries == 4; // four keys a quarter of a register, if dim is whole sixteens
+      const bool by_quads = group * queries == 3 ||
+                            group * queries ==
+                                4; // four keys a quarter of a register, if dim is whole sixteens
       const int32_t dim = by_quads ? 32 : 12;
-      const shape plain = shape("few rows a head").heads(kv_heads * group, kv_heads).dims(dim, v_dim).lengths(queries, keys);
-      for (const shape& s : {plain, shape(plain).softcap(3).alibi().sinks().mask(mask_kind::bias).lse().weights(0),
-                             shape(plain).causal().window(keys / 2 + 3, 0).keep_first(keys / 3)}) {
+      const shape plain = shape("few rows a head")
+                              .heads(kv_heads * group, kv_heads)
+                              .dims(dim, v_dim)
+                              .lengths(queries, keys);
+      for (const shape& s :
+           {plain, shape(plain).softcap(3).alibi().sinks().mask(mask_kind::bias).lse().weights(0),
+            shape(plain).causal().window(keys / 2 + 3, 0).keep_first(keys / 3)}) {
         problem p(s);
         const std::vector<float> expected = numerics::attend(p.call());
         isas::for_each([&](int32_t isa) {
@@ -311,7 +337,8 @@ TEST_CASE("heads_side_by_side_give_the_bits_of_heads_one_by_one") {
     }
 }
 
-// What lets an ISA choose to which of two integers it takes a score halfway between them (docs/numerics.md, section 3).
+// What lets an ISA choose to which of two integers it takes a score halfway between them (docs/numerics.md,
+// section 3).
 TEST_CASE("the_polynomial_at_one_half_is_twice_that_at_minus_one_half") {
   for (float n : {-98.0f, -7.0f, 0.0f}) CHECK(numerics::exp2(n + 0.5f, 0) == 2 * numerics::exp2(n - 0.5f, 0));
 }
@@ -322,7 +349,8 @@ TEST_CASE("strides_change_no_bit") {
   for (const shape& s : works)
     for (storage place : {storage::tokens_first, storage::padded_rows}) {
       problem contiguous(s), strided(shape(s).in(place));
-      isas::for_each(
-          [&](int32_t isa) { CHECK(data::same_bits(solve(strided, strided.call(isa)), solve(contiguous, contiguous.call(isa)))); });
+      isas::for_each([&](int32_t isa) {
+        CHECK(data::same_bits(solve(strided, strided.call(isa)), solve(contiguous, contiguous.call(isa))));
+      });
     }
 }

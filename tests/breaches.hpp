@@ -1,4 +1,5 @@
-// Ways to break a good call in one place. Each returns the argument to blame, or 0 when it cannot break this call.
+// Ways to break a good call in one place. Each returns the argument to blame, or 0 when it cannot break this
+// call.
 #pragma once
 #include <limits>
 
@@ -18,7 +19,8 @@ struct word { // of a call, and the argument that it belongs to
   int32_t argument;
 };
 
-constexpr float no_number = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
+constexpr float no_number = std::numeric_limits<float>::quiet_NaN(),
+                infinite = std::numeric_limits<float>::infinity();
 
 struct tensor_of_call {
   const void** data;
@@ -34,7 +36,8 @@ inline tensor_of_call draw_tensor(fovea_attention& a, data::lottery& lot) {
       {&a.q.data, &a.q.head_stride, &a.q.token_stride, FOVEA_ARG_Q, a.q_heads, a.queries, a.dim},
       {&a.k.data, &a.k.head_stride, &a.k.token_stride, FOVEA_ARG_K, kv_heads, a.keys, a.dim},
       {&a.v.data, &a.v.head_stride, &a.v.token_stride, FOVEA_ARG_V, kv_heads, a.keys, v_dim},
-      {const_cast<const void**>(&a.out.data), &a.out.head_stride, &a.out.token_stride, FOVEA_ARG_OUT, a.q_heads, a.queries, v_dim},
+      {const_cast<const void**>(&a.out.data), &a.out.head_stride, &a.out.token_stride, FOVEA_ARG_OUT,
+       a.q_heads, a.queries, v_dim},
   };
   return lot.one_of(all);
 }
@@ -59,23 +62,33 @@ inline int32_t overlap_rows(fovea_attention& a, data::lottery& lot) {
 inline int32_t write_to_input(fovea_attention& a, data::lottery& lot) {
   const tensor_of_call t = draw_tensor(a, lot);
   if (t.empty() || a.queries == 0 || t.argument == FOVEA_ARG_OUT) return 0;
-  return a.out.data = static_cast<float*>(const_cast<void*>(*t.data)) + lot.between(0, t.dim - 1), FOVEA_ARG_OUT;
+  return a.out.data = static_cast<float*>(const_cast<void*>(*t.data)) + lot.between(0, t.dim - 1),
+         FOVEA_ARG_OUT;
 }
 inline int32_t write_twice(fovea_attention& a, data::lottery& lot) {
   if (a.queries == 0) return 0;
   return a.lse = static_cast<float*>(a.out.data) + lot.between(0, reference::v_dim(a) - 1), FOVEA_ARG_LSE;
 }
 inline int32_t count_below_none(fovea_attention& a, data::lottery& lot) {
-  const word counts[] = {{&a.q_heads, FOVEA_ARG_HEADS},  {&a.kv_heads, FOVEA_ARG_HEADS},        {&a.dim, FOVEA_ARG_DIM},
-                         {&a.v_dim, FOVEA_ARG_V_DIM},    {&a.queries, FOVEA_ARG_QUERIES},       {&a.keys, FOVEA_ARG_KEYS},
-                         {&a.prefix, FOVEA_ARG_PREFIX},  {&a.keep_first, FOVEA_ARG_KEEP_FIRST}, {&a.first_key, FOVEA_ARG_FIRST_KEY},
+  const word counts[] = {{&a.q_heads, FOVEA_ARG_HEADS},
+                         {&a.kv_heads, FOVEA_ARG_HEADS},
+                         {&a.dim, FOVEA_ARG_DIM},
+                         {&a.v_dim, FOVEA_ARG_V_DIM},
+                         {&a.queries, FOVEA_ARG_QUERIES},
+                         {&a.keys, FOVEA_ARG_KEYS},
+                         {&a.prefix, FOVEA_ARG_PREFIX},
+                         {&a.keep_first, FOVEA_ARG_KEEP_FIRST},
+                         {&a.first_key, FOVEA_ARG_FIRST_KEY},
                          {&a.part.index, FOVEA_ARG_PART}};
   return set(lot.one_of(counts), negative(lot));
 }
 inline int32_t count_too_much(fovea_attention& a, data::lottery& lot) {
-  const word counts[] = {
-      {&a.dim, FOVEA_ARG_DIM}, {&a.v_dim, FOVEA_ARG_V_DIM}, {&a.kv_heads, FOVEA_ARG_HEADS}, {&a.part.index, FOVEA_ARG_PART}};
-  if (a.keys > 1 && lot.one_in(5)) return a.first_key = INT32_MAX - lot.between(0, a.keys - 2), FOVEA_ARG_FIRST_KEY;
+  const word counts[] = {{&a.dim, FOVEA_ARG_DIM},
+                         {&a.v_dim, FOVEA_ARG_V_DIM},
+                         {&a.kv_heads, FOVEA_ARG_HEADS},
+                         {&a.part.index, FOVEA_ARG_PART}};
+  if (a.keys > 1 && lot.one_in(5))
+    return a.first_key = INT32_MAX - lot.between(0, a.keys - 2), FOVEA_ARG_FIRST_KEY;
   return set(lot.one_of(counts), lot.one_in(2) ? 1025 : lot.between(1025, INT32_MAX));
 }
 inline int32_t ask_for_later_features(fovea_attention& a, data::lottery& lot) {
@@ -97,7 +110,8 @@ inline int32_t ask_for_later_features(fovea_attention& a, data::lottery& lot) {
   return set(lot.one_of(words), lot.one_in(2) ? negative(lot) : FOVEA_ISA_END + lot.between(0, 9));
 }
 inline int32_t spoil_numbers(fovea_attention& a, data::lottery& lot) {
-  const float caps[] = {no_number, infinite, -infinite, -5, 3e38f, 1e-39f}, scales[] = {no_number, infinite, -infinite, 3e38f};
+  const float caps[] = {no_number, infinite, -infinite, -5, 3e38f, 1e-39f},
+              scales[] = {no_number, infinite, -infinite, 3e38f};
   if (lot.one_in(2)) return a.softcap = lot.one_of(caps), FOVEA_ARG_SOFTCAP;
   return a.flags |= FOVEA_SCALE, a.scale = lot.one_of(scales), FOVEA_ARG_SCALE;
 }

@@ -1,4 +1,5 @@
-// Reads the conformance folder: one directory a case, with case.txt (key=value) and raw little-endian tensors in C order.
+// Reads the conformance folder: one directory a case, with case.txt (key=value) and raw little-endian tensors
+// in C order.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -17,7 +18,8 @@ namespace conformance {
 inline std::filesystem::path folder() {
   const char* root = std::getenv("FOVEA_CONFORMANCE");
   std::error_code error;
-  if (root == nullptr || !std::filesystem::is_directory(std::filesystem::path(root) / "cases", error)) return {};
+  if (root == nullptr || !std::filesystem::is_directory(std::filesystem::path(root) / "cases", error))
+    return {};
   return std::filesystem::path(root) / "cases";
 }
 
@@ -44,13 +46,21 @@ class test_case {
     const auto entry = entries_.find(key);
     return entry == entries_.end() ? std::string() : entry->second;
   }
-  int32_t whole(const std::string& key) const { return static_cast<int32_t>(std::strtol(text(key).c_str(), nullptr, 10)); }
+  int32_t whole(const std::string& key) const {
+    return static_cast<int32_t>(std::strtol(text(key).c_str(), nullptr, 10));
+  }
   double number(const std::string& key) const { return std::strtod(text(key).c_str(), nullptr); }
   bool has_tensor(const std::string& name) const { return entries_.count("tensor." + name) == 1; }
 
-  std::vector<float> floats(const std::string& name) const { return read_numbers<float>(directory_ / file_of(name)); }
-  std::vector<uint8_t> bytes(const std::string& name) const { return read_numbers<uint8_t>(directory_ / file_of(name)); }
-  std::vector<int64_t> counts(const std::string& name) const { return read_numbers<int64_t>(directory_ / file_of(name)); }
+  std::vector<float> floats(const std::string& name) const {
+    return read_numbers<float>(directory_ / file_of(name));
+  }
+  std::vector<uint8_t> bytes(const std::string& name) const {
+    return read_numbers<uint8_t>(directory_ / file_of(name));
+  }
+  std::vector<int64_t> counts(const std::string& name) const {
+    return read_numbers<int64_t>(directory_ / file_of(name));
+  }
   // The exact answer beside an output; empty when there is none.
   std::vector<double> exact(const std::string& name) const {
     std::string file = file_of(name);
@@ -60,7 +70,8 @@ class test_case {
   std::vector<int32_t> dims(const std::string& name) const {
     std::istringstream words(tensor_of(name).dims);
     std::vector<int32_t> all;
-    for (std::string dim; std::getline(words, dim, ',');) all.push_back(static_cast<int32_t>(std::strtol(dim.c_str(), nullptr, 10)));
+    for (std::string dim; std::getline(words, dim, ',');)
+      all.push_back(static_cast<int32_t>(std::strtol(dim.c_str(), nullptr, 10)));
     return all;
   }
 

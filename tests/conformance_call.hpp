@@ -1,4 +1,5 @@
-// A conformance case as calls: one for each sequence of the batch, reading and writing the tensors of the case in place.
+// A conformance case as calls: one for each sequence of the batch, reading and writing the tensors of the
+// case in place.
 #pragma once
 #include "conformance.hpp"
 #include "data.hpp"
@@ -7,8 +8,14 @@
 namespace conformance {
 
 // Strides of [batch][head][token][dim] or of [batch][token][head * dim].
-inline data::tensor place(std::vector<float>& memory, const test_case& c, int32_t batch, int32_t heads, int32_t tokens, int32_t dim) {
-  data::tensor t{memory.data() + ptrdiff_t{batch} * heads * tokens * dim, ptrdiff_t{tokens} * dim, dim, heads, tokens, dim};
+inline data::tensor place(std::vector<float>& memory, const test_case& c, int32_t batch, int32_t heads,
+                          int32_t tokens, int32_t dim) {
+  data::tensor t{memory.data() + ptrdiff_t{batch} * heads * tokens * dim,
+                 ptrdiff_t{tokens} * dim,
+                 dim,
+                 heads,
+                 tokens,
+                 dim};
   if (c.text("layout") == "bsh") t.head_stride = dim, t.token_stride = ptrdiff_t{heads} * dim;
   return t;
 }
@@ -22,7 +29,8 @@ inline void copy_rows(const data::tensor& from, const data::tensor& to, int32_t 
 // The keys or values of one sequence: the cache first, then the new ones.
 class cached {
  public:
-  cached(const test_case& c, const char* now, const char* past, int32_t batch, int32_t dim) : now_(c.floats(now)) {
+  cached(const test_case& c, const char* now, const char* past, int32_t batch, int32_t dim)
+      : now_(c.floats(now)) {
     const int32_t heads = c.whole("kv_heads"), past_len = c.whole("past_len"), now_len = c.whole("kv_len");
     rows = place(now_, c, batch, heads, now_len, dim);
     if (past_len == 0) return;
@@ -47,7 +55,8 @@ inline void give(const data::tensor& t, fovea_in& in) {
   in.data = t.data, in.head_stride = t.head_stride, in.token_stride = t.token_stride;
 }
 
-// A mask of rank 1 (keys) to 4 (batch, head, query, key); a dim of 1 is shared. Ends early: the rest is masked.
+// A mask of rank 1 (keys) to 4 (batch, head, query, key); a dim of 1 is shared. Ends early: the rest is
+// masked.
 class given_mask {
  public:
   given_mask(const test_case& c, int32_t batch, fovea_mask& to) {
@@ -81,15 +90,18 @@ class batch_call {
     call.q_heads = c.whole("q_heads"), call.kv_heads = c.whole("kv_heads");
     call.dim = c.whole("head_dim"), call.v_dim = c.whole("v_head_dim");
     call.queries = c.whole("q_len"), call.keys = k_.rows.tokens;
-    if (c.whole("nonpad") == 1) call.keys = static_cast<int32_t>(c.counts("nonpad_kv_seqlen")[static_cast<size_t>(batch)]);
+    if (c.whole("nonpad") == 1)
+      call.keys = static_cast<int32_t>(c.counts("nonpad_kv_seqlen")[static_cast<size_t>(batch)]);
     give(place(q_, c, batch, call.q_heads, call.queries, call.dim), call.q);
     give(k_.rows, call.k);
     give(v_.rows, call.v);
     const data::tensor out = place(results, c, batch, call.q_heads, call.queries, call.v_dim);
-    call.out.data = out.data, call.out.head_stride = out.head_stride, call.out.token_stride = out.token_stride;
+    call.out.data = out.data, call.out.head_stride = out.head_stride,
+    call.out.token_stride = out.token_stride;
     set_options(c);
     if (!scores.empty())
-      ask_for_scores(c, scores.data() + scores.size() / static_cast<size_t>(c.whole("batch")) * static_cast<size_t>(batch));
+      ask_for_scores(c, scores.data() + scores.size() / static_cast<size_t>(c.whole("batch")) *
+                                            static_cast<size_t>(batch));
   }
 
   fovea_attention call = {};
@@ -97,7 +109,8 @@ class batch_call {
  private:
   void set_options(const test_case& c) {
     call.flags = FOVEA_SCALE | FOVEA_POSITION;
-    call.scale = static_cast<float>(c.number("scale")), call.softcap = static_cast<float>(c.number("softcap"));
+    call.scale = static_cast<float>(c.number("scale")),
+    call.softcap = static_cast<float>(c.number("softcap"));
     const std::string align = c.text("causal_align");
     const bool top_left = align == "square" || align == "topleft";
     call.position = c.whole("nonpad") == 1 ? call.keys - call.queries : top_left ? 0 : c.whole("past_len");

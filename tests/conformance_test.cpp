@@ -1,4 +1,5 @@
-// The conformance cases, grouped by what they ask for: each on every ISA, against the given result, its tolerance and the exact answer.
+// The conformance cases, grouped by what they ask for: each on every ISA, against the given result, its
+// tolerance and the exact answer.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -30,7 +31,8 @@ struct output {
   std::vector<float> got, given;
   reference::answer exact;
 
-  output(const test_case& c, const char* name) : given(c.has_tensor(name) ? c.floats(name) : std::vector<float>()) {
+  output(const test_case& c, const char* name)
+      : given(c.has_tensor(name) ? c.floats(name) : std::vector<float>()) {
     got.assign(given.size(), -12345.0f);
     if (!given.empty()) exact.out = c.exact(name);
     exact.bound.assign(given.size(), 0);
@@ -38,7 +40,8 @@ struct output {
   double largest_error() const {
     double worst = 0;
     for (size_t n = 0; n < exact.out.size(); ++n)
-      if (static_cast<double>(got[n]) != exact.out[n]) worst = std::max(worst, std::fabs(static_cast<double>(got[n]) - exact.out[n]));
+      if (static_cast<double>(got[n]) != exact.out[n])
+        worst = std::max(worst, std::fabs(static_cast<double>(got[n]) - exact.out[n]));
     return worst;
   }
 };
@@ -51,16 +54,20 @@ void place_bounds(const fovea_attention& a, output& y, output& scores) {
   for (int32_t h = 0; h < a.q_heads; ++h)
     for (int32_t i = 0; i < a.queries; ++i)
       for (int32_t x = 0; x < a.v_dim; ++x)
-        y.exact.bound[static_cast<size_t>(out + h * a.out.head_stride + i * a.out.token_stride + x - y.got.data())] = bounds[n++];
-  for (float* at = a.weights.data; n < bounds.size(); ++at) scores.exact.bound[static_cast<size_t>(at - scores.got.data())] = bounds[n++];
+        y.exact.bound[static_cast<size_t>(out + h * a.out.head_stride + i * a.out.token_stride + x -
+                                          y.got.data())] = bounds[n++];
+  for (float* at = a.weights.data; n < bounds.size(); ++at)
+    scores.exact.bound[static_cast<size_t>(at - scores.got.data())] = bounds[n++];
 }
 
-// The reference of a softmax is a whole number, so even a row with one key returns its value to 2 units in the last place only:
-// docs/numerics.md, section 4. One case (own.one_hot) has no tolerance at all.
+// The reference of a softmax is a whole number, so even a row with one key returns its value to 2 units in
+// the last place only: docs/numerics.md, section 4. One case (own.one_hot) has no tolerance at all.
 constexpr double two_units = 1.0 / (1 << 22);
 
 // What an ISA makes zero of.
-double flushed_by(int32_t isa) { return isas::keeps_denormals(isa) ? 0 : static_cast<double>(std::numeric_limits<float>::min()); }
+double flushed_by(int32_t isa) {
+  return isas::keeps_denormals(isa) ? 0 : static_cast<double>(std::numeric_limits<float>::min());
+}
 
 void check_output(const test_case& c, output& o, int32_t isa) {
   const double relative = std::max(c.number("rtol"), two_units);
@@ -69,7 +76,8 @@ void check_output(const test_case& c, output& o, int32_t isa) {
   int wrong = 0;
   for (size_t n = 0; n < o.got.size(); ++n) {
     const double got = static_cast<double>(o.got[n]), given = static_cast<double>(o.given[n]);
-    wrong += got != given && !(std::fabs(got - given) <= c.number("atol") + relative * std::fabs(given) + flushed);
+    wrong += got != given &&
+             !(std::fabs(got - given) <= c.number("atol") + relative * std::fabs(given) + flushed);
   }
   CHECK(wrong == 0);
   REQUIRE(o.exact.out.size() == o.got.size());
@@ -89,13 +97,16 @@ double largest(const std::vector<T>& numbers) {
 constexpr double greatest_error = 2e-6;
 
 void check_accuracy(const test_case& c, int32_t isa, const output& y, const output& scores) {
-  const double size = std::max(largest(c.floats("V")), c.has_tensor("past_value") ? largest(c.floats("past_value")) : 0);
-  const double lost = std::max(0.0, y.largest_error() - flushed_by(isa)), error = size > 0 ? lost / size : lost;
+  const double size = std::max(largest(c.floats("V")),
+                               c.has_tensor("past_value") ? largest(c.floats("past_value")) : 0);
+  const double lost = std::max(0.0, y.largest_error() - flushed_by(isa)),
+               error = size > 0 ? lost / size : lost;
   const double error_of_scores = scores.largest_error() / std::max(1.0, largest(scores.exact.out));
   CHECK(error <= greatest_error);
   CHECK(error_of_scores <= greatest_error);
   if (report::accuracy_wanted())
-    std::printf("accuracy: %s %s error=%.2g scores=%.2g\n", c.text("name").c_str(), fovea_isa_name(isa), error, error_of_scores);
+    std::printf("accuracy: %s %s error=%.2g scores=%.2g\n", c.text("name").c_str(), fovea_isa_name(isa),
+                error, error_of_scores);
 }
 
 void check_case(const test_case& c, int32_t isa) {
@@ -137,6 +148,7 @@ TEST_CASE("conformance_rotary") {
   static std::string reason;
   int count = 0;
   for (const test_case& c : conformance::all_cases()) count += c.text("op") == "RotaryEmbedding";
-  reason = std::to_string(count) + " conformance cases ask for rotary embedding, which the library does not have";
+  reason = std::to_string(count) +
+           " conformance cases ask for rotary embedding, which the library does not have";
   report::skip(reason.c_str());
 }

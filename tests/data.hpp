@@ -1,4 +1,5 @@
-// Data for tests: numbers that differ in every place, and memory that notices when somebody reads or writes beside it.
+// Data for tests: numbers that differ in every place, and memory that notices when somebody reads or writes
+// beside it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +8,8 @@
 
 namespace data {
 
-// A number in [-1, 1), a multiple of 2^-23, that depends on every bit of seed and index. Integers only: the same on every machine.
+// A number in [-1, 1), a multiple of 2^-23, that depends on every bit of seed and index. Integers only: the
+// same on every machine.
 inline float noise(uint32_t seed, uint32_t index) {
   uint32_t x = seed * 0x9E3779B1u + index;
   x = (x ^ (x >> 16)) * 0x7FEB352Du;
@@ -20,7 +22,9 @@ inline float noise(uint32_t seed, uint32_t index) {
 class lottery {
  public:
   explicit lottery(uint64_t seed) : state_(seed) {}
-  int32_t between(int32_t low, int32_t high) { return low + static_cast<int32_t>(draw() % static_cast<uint64_t>(int64_t{high} - low + 1)); }
+  int32_t between(int32_t low, int32_t high) {
+    return low + static_cast<int32_t>(draw() % static_cast<uint64_t>(int64_t{high} - low + 1));
+  }
   bool one_in(int32_t n) { return between(1, n) == 1; }
   template <class T, size_t Count>
   const T& one_of(const T (&these)[Count]) {
@@ -103,7 +107,8 @@ inline void fill_row(const tensor& t, int32_t head, int32_t token, float value) 
 }
 
 inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 // The same, but any NaN is as good as another: their bits differ between machines.

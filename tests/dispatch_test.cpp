@@ -1,4 +1,5 @@
-// Which kernels a machine may run: the best one is found, each one that the core lacks is refused. The core is asked anew, by cpuid.
+// Which kernels a machine may run: the best one is found, each one that the core lacks is refused. The core
+// is asked anew, by cpuid.
 #include <doctest/doctest.h>
 
 #include "fovea/fixed.h"
@@ -66,8 +67,8 @@ bool holds(const int32_t (&isas)[Count], int32_t isa) {
 }
 
 #if defined(__x86_64__)
-// Bit `bit` of register 0 = eax, 1 = ebx, 2 = ecx, 3 = edx of a leaf; every core that runs these tests has an operating system that
-// saves its registers.
+// Bit `bit` of register 0 = eax, 1 = ebx, 2 = ecx, 3 = edx of a leaf; every core that runs these tests has an
+// operating system that saves its registers.
 bool cpuid_bit(unsigned leaf, unsigned part, int which, int bit) {
   unsigned r[4] = {};
   return __get_cpuid_count(leaf, part, &r[0], &r[1], &r[2], &r[3]) != 0 && (r[which] >> bit & 1) != 0;
@@ -81,7 +82,8 @@ TEST_CASE("the_best_isa_that_the_machine_has_is_found") {
   CHECK(fovea_fixed_isa() == first_of(fixed_held, fovea_fixed_has_isa));
   CHECK((fovea_isa() != 0 && fovea_fixed_isa() != 0));
   CHECK((fovea_has_isa(FOVEA_ISA_BEST) == 1 && fovea_fixed_has_isa(FOVEA_FIXED_BEST) == 1));
-  const int32_t strays[] = {-1, INT32_MIN, INT32_MAX, FOVEA_ISA_END}, fixed_strays[] = {-1, INT32_MIN, INT32_MAX, FOVEA_FIXED_ISA_END};
+  const int32_t strays[] = {-1, INT32_MIN, INT32_MAX, FOVEA_ISA_END},
+                fixed_strays[] = {-1, INT32_MIN, INT32_MAX, FOVEA_FIXED_ISA_END};
   for (int32_t isa : strays) CHECK(fovea_has_isa(isa) == 0);
   for (int32_t isa : fixed_strays) CHECK(fovea_fixed_has_isa(isa) == 0);
 }
@@ -89,10 +91,14 @@ TEST_CASE("the_best_isa_that_the_machine_has_is_found") {
 TEST_CASE("an_isa_that_the_core_lacks_is_refused") {
 #if defined(__x86_64__)
   const bool fma = cpuid_bit(1, 0, 2, 12), sse41 = cpuid_bit(1, 0, 2, 19), avx2 = cpuid_bit(7, 0, 1, 5);
-  const bool avx512 = cpuid_bit(7, 0, 1, 16) && cpuid_bit(7, 0, 1, 17) && cpuid_bit(7, 0, 1, 28) && cpuid_bit(7, 0, 1, 31);
-  const bool avx512vnni = avx512 && cpuid_bit(7, 0, 1, 30) && cpuid_bit(7, 0, 2, 11), avxvnni = cpuid_bit(7, 1, 0, 4);
+  const bool avx512 = cpuid_bit(7, 0, 1, 16) && cpuid_bit(7, 0, 1, 17) && cpuid_bit(7, 0, 1, 28) &&
+                      cpuid_bit(7, 0, 1, 31);
+  const bool avx512vnni = avx512 && cpuid_bit(7, 0, 1, 30) && cpuid_bit(7, 0, 2, 11),
+             avxvnni = cpuid_bit(7, 1, 0, 4);
   CHECK((fma || fovea_isa() == FOVEA_SSE41 || fovea_isa() == FOVEA_SCALAR));
-  const auto offered = [](bool of_core, int32_t isa) { return (fovea_has_isa(isa) == 1) == (of_core && holds(held, isa)); };
+  const auto offered = [](bool of_core, int32_t isa) {
+    return (fovea_has_isa(isa) == 1) == (of_core && holds(held, isa));
+  };
   const auto fixed_offered = [](bool of_core, int32_t isa) {
     return (fovea_fixed_has_isa(isa) == 1) == (of_core && holds(fixed_held, isa));
   };

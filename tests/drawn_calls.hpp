@@ -22,13 +22,18 @@ inline int32_t length(data::lottery& lot, int32_t most) {
   return lot.one_in(2) || edge < 0 ? lot.between(0, most) : edge;
 }
 
-// What takes every path of the kernels: tiles of all shapes, several blocks, at times several spans. As many queries as `work` allows.
+// What takes every path of the kernels: tiles of all shapes, several blocks, at times several spans. As many
+// queries as `work` allows.
 inline void wide_sizes(shape& s, data::lottery& lot) {
-  const int64_t work = lot.one_in(8) ? 4000000 : 400000, upkeep = 40; // products of a call; a key is at least this much for the tests
+  const int64_t work = lot.one_in(8) ? 4000000 : 400000,
+                upkeep = 40; // products of a call; a key is at least this much for the tests
   const int32_t groups[] = {1, 1, 1, 2, 4, 8, 17}, kv_heads = lot.between(1, 2), group = lot.one_of(groups);
-  const int32_t most_dim = lot.one_in(8) ? 260 : 70, most_keys = lot.one_in(25) ? 9000 : lot.one_in(4) ? 600 : 280;
+  const int32_t most_dim = lot.one_in(8) ? 260 : 70, most_keys = lot.one_in(25)  ? 9000
+                                                                 : lot.one_in(4) ? 600
+                                                                                 : 280;
   s.heads(kv_heads * group, group == 1 && lot.one_in(2) ? 0 : kv_heads);
-  s.dims(1 + length(lot, most_dim - 1), length(lot, most_dim)).lengths(lot.one_in(4) ? 1 : length(lot, 60), length(lot, most_keys));
+  s.dims(1 + length(lot, most_dim - 1), length(lot, most_dim))
+      .lengths(lot.one_in(4) ? 1 : length(lot, 60), length(lot, most_keys));
   const int64_t of_query = int64_t{s.options.q_heads} * s.options.keys * (s.options.dim + s.v_dim() + upkeep);
   while (s.options.queries > 1 && of_query * s.options.queries > work) s.options.queries /= 2;
 }
@@ -72,7 +77,8 @@ inline void draw_visibility(shape& s, data::lottery& lot) {
 
 inline shape draw_shape(data::lottery& lot, void (*draw_sizes)(shape&, data::lottery&)) {
   const float sizes[] = {1, 1, 1, 30, 1e4f, 4e6f, 1e9f};
-  const storage places[] = {storage::heads_first, storage::tokens_first, storage::packed_qkv, storage::padded_rows};
+  const storage places[] = {storage::heads_first, storage::tokens_first, storage::packed_qkv,
+                            storage::padded_rows};
   shape s("drawn by lot");
   draw_sizes(s, lot);
   s.scores(lot.one_of(sizes)).in(lot.one_of(places));
@@ -84,12 +90,14 @@ inline shape draw_shape(data::lottery& lot, void (*draw_sizes)(shape&, data::lot
 
 // Any scratch that is enough.
 inline size_t scratch_size(const fovea_attention& a, data::lottery& lot) {
-  const auto least = static_cast<int32_t>(fovea_scratch_least(&a)), best = static_cast<int32_t>(fovea_scratch_best(&a));
+  const auto least = static_cast<int32_t>(fovea_scratch_least(&a)),
+             best = static_cast<int32_t>(fovea_scratch_best(&a));
   return static_cast<size_t>(lot.between(least, best));
 }
 
 // All parts, beginning with any of them.
-inline std::vector<float> solve_in_parts(problem& p, fovea_attention a, int32_t parts, bool split_rows, data::lottery& lot) {
+inline std::vector<float> solve_in_parts(problem& p, fovea_attention a, int32_t parts, bool split_rows,
+                                         data::lottery& lot) {
   a.part = {0, parts};
   const size_t partials_size = split_rows && a.weights.data == nullptr ? fovea_partials_size(&a) : 0;
   data::guarded<unsigned char> partials(partials_size);

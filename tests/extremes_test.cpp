@@ -1,4 +1,5 @@
-// Numbers at the edge of what floats hold: finite scores give finite results, however large q, the scale or a slope is.
+// Numbers at the edge of what floats hold: finite scores give finite results, however large q, the scale or a
+// slope is.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -47,13 +48,25 @@ TEST_CASE("queries_times_the_scale_may_leave_the_floats_when_scores_do_not") {
   const float most = 3e38f;
   const large_query table[] = {
       {"scale 1", shape("scale 1").dims(8).lengths(5, 20).scale(1), most, 1e-38f},
-      {"scale 1, several heads and a causal stair", shape("").heads(4, 2).dims(20).lengths(30, 40).causal().scale(1), most, 1e-38f},
+      {"scale 1, several heads and a causal stair",
+       shape("").heads(4, 2).dims(20).lengths(30, 40).causal().scale(1), most, 1e-38f},
       {"a scale of 1e30", shape("").dims(16).lengths(4, 300).scale(1e30f), 3e9f, 3e-38f},
       {"a negative scale", shape("").dims(16).lengths(7, 30).scale(-3.7f), most, 1e-38f},
       {"the default scale of one dim", shape("").dims(1).lengths(4, 17), most, 1e-38f},
       {"with biases, returned weights and a log-sum-exp",
-       shape("").heads(2, 1).dims(16).lengths(5, 40).scale(1.5f).alibi().mask(mask_kind::bias).sinks().lse().weights(0), most, 1e-38f},
-      {"scaled scores returned", shape("").dims(16).lengths(5, 40).scale(2).softcap(5).weights(1), most, 1e-38f},
+       shape("")
+           .heads(2, 1)
+           .dims(16)
+           .lengths(5, 40)
+           .scale(1.5f)
+           .alibi()
+           .mask(mask_kind::bias)
+           .sinks()
+           .lse()
+           .weights(0),
+       most, 1e-38f},
+      {"scaled scores returned", shape("").dims(16).lengths(5, 40).scale(2).softcap(5).weights(1), most,
+       1e-38f},
   };
   for (const large_query& x : table) {
     INFO(doctest::String(x.why));
@@ -88,13 +101,15 @@ TEST_CASE("a_scale_without_bits_is_refused") {
 }
 
 TEST_CASE("keys_far_away_under_a_steep_slope_keep_a_score") {
-  // slope * distance leaves the floats; such scores are held at -3e38, all alike, so the row is the mean of the values it sees.
+  // slope * distance leaves the floats; such scores are held at -3e38, all alike, so the row is the mean of
+  // the values it sees.
   struct row {
     const char* why;
     float slope;
     int32_t position;
   };
-  for (const row& r : {row{"distance 2^31", 1e38f, INT32_MAX}, row{"distance 100", 2e38f, 120}, row{"before all keys", 1e38f, INT32_MIN}}) {
+  for (const row& r : {row{"distance 2^31", 1e38f, INT32_MAX}, row{"distance 100", 2e38f, 120},
+                       row{"before all keys", 1e38f, INT32_MIN}}) {
     INFO(doctest::String(r.why));
     problem p(shape("one head").dims(8, 5).lengths(3, 20).position(r.position));
     fovea_attention a = p.call();
@@ -108,7 +123,8 @@ TEST_CASE("keys_far_away_under_a_steep_slope_keep_a_score") {
       a.isa = isa;
       const std::vector<float> got = solve(p, a);
       if (isas::promises_bits(isa)) CHECK(data::same_bits(got, bits));
-      for (size_t n = 0; n < got.size(); ++n) CHECK(std::fabs(static_cast<double>(got[n]) - mean[n % 5]) < 1e-6);
+      for (size_t n = 0; n < got.size(); ++n)
+        CHECK(std::fabs(static_cast<double>(got[n]) - mean[n % 5]) < 1e-6);
     });
   }
 }

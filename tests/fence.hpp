@@ -24,7 +24,8 @@ class closed_pages {
 
   // The opened bytes, or null.
   char* open(size_t from, size_t bytes) const {
-    const bool opened = begin_ != nullptr && (bytes == 0 || mprotect(begin_ + from, bytes, PROT_READ | PROT_WRITE) == 0);
+    const bool opened = begin_ != nullptr &&
+                        (bytes == 0 || mprotect(begin_ + from, bytes, PROT_READ | PROT_WRITE) == 0);
     return opened ? begin_ + from : nullptr;
   }
 

@@ -1,4 +1,5 @@
-// How much integer attention loses against exact attention on the same integers: the table of docs/fixed_point.md, with its targets.
+// How much integer attention loses against exact attention on the same integers: the table of
+// docs/fixed_point.md, with its targets.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -12,7 +13,12 @@ constexpr double unit = 4.5 / 127; // scale of q, k and v
 
 fixed_problem problem(filling kind, double steepness, int32_t keys, int32_t dim) {
   fixed_problem x("accuracy");
-  x.heads(1).dims(dim).lengths(keys > 1000 ? 3 : 8, keys).data(kind).steepness(steepness).max_keys(keys > 512 ? keys : 512);
+  x.heads(1)
+      .dims(dim)
+      .lengths(keys > 1000 ? 3 : 8, keys)
+      .data(kind)
+      .steepness(steepness)
+      .max_keys(keys > 512 ? keys : 512);
   return x;
 }
 
@@ -64,8 +70,9 @@ struct data_set {
 } // namespace
 
 TEST_CASE("int8 attention keeps its promise of quality") {
-  const data_set sets[] = {
-      {"N(0,1)", filling::noise, 1, 75}, {"peaky", filling::noise, 3, 65}, {"outlier channels", filling::outliers, 3.1, 70}};
+  const data_set sets[] = {{"N(0,1)", filling::noise, 1, 75},
+                           {"peaky", filling::noise, 3, 65},
+                           {"outlier channels", filling::outliers, 3.1, 70}};
   for (const data_set& set : sets)
     for (int32_t dim : {32, 64, 128}) {
       std::string line = std::string(set.name) + ", dim " + std::to_string(dim) + ":";
@@ -94,7 +101,8 @@ TEST_CASE("int8 output is half a step from the exact result") {
       CAPTURE(keys);
       CAPTURE(steepness);
       fixed_problem x = problem(filling::noise, steepness, keys, 64);
-      CHECK(worst_step(x) < (steepness > 1 ? 0.53 : 0.51)); // 15-bit weights leave 0.02 of a step when one key rules
+      CHECK(worst_step(x) <
+            (steepness > 1 ? 0.53 : 0.51)); // 15-bit weights leave 0.02 of a step when one key rules
     }
 }
 
@@ -105,7 +113,8 @@ TEST_CASE("a sink takes mass away and adds no value, whatever the zero point of 
       CAPTURE(keys);
       fixed_problem x("sink");
       x.heads(1).dims(64).lengths(3, keys).sinks().zeros(0, 0, zero_v, 0);
-      CHECK(worst_step(x) < 0.52); // half a step, and the rounding of the sink's weight beside those of the keys
+      CHECK(worst_step(x) <
+            0.52); // half a step, and the rounding of the sink's weight beside those of the keys
     }
 }
 
@@ -136,7 +145,8 @@ TEST_CASE("masked keys have no mass at all") {
   const std::vector<unsigned char> before = x.out;
   const fixed_reference::call call{a};
   fovea_fixed_attention changed = a;
-  std::vector<int8_t> v(static_cast<const int8_t*>(a.v.data), static_cast<const int8_t*>(a.v.data) + 200 * 32);
+  std::vector<int8_t> v(static_cast<const int8_t*>(a.v.data),
+                        static_cast<const int8_t*>(a.v.data) + 200 * 32);
   for (int32_t key = 0; key < 200; ++key) {
     bool seen = false;
     for (int32_t h = 0; h < 2; ++h)

@@ -25,7 +25,8 @@ struct token {
 token make_token(uint32_t number) {
   token t;
   for (uint32_t i = 0; i < heads * dim; ++i) t.q[i] = data::noise(3 * number, i);
-  for (uint32_t i = 0; i < kv_heads * dim; ++i) t.k[i] = data::noise(3 * number + 1, i), t.v[i] = data::noise(3 * number + 2, i);
+  for (uint32_t i = 0; i < kv_heads * dim; ++i)
+    t.k[i] = data::noise(3 * number + 1, i), t.v[i] = data::noise(3 * number + 2, i);
   return t;
 }
 
@@ -36,7 +37,8 @@ std::vector<float> attend_to(const std::vector<token>& tokens) {
   a.q.data = tokens.back().q, a.k.data = tokens[0].k, a.v.data = tokens[0].v, a.out.data = out.data();
   a.k.token_stride = a.v.token_stride = sizeof(token) / sizeof(float);
   a.k.head_stride = a.v.head_stride = dim;
-  a.q_heads = heads, a.kv_heads = kv_heads, a.dim = dim, a.queries = 1, a.keys = static_cast<int32_t>(tokens.size());
+  a.q_heads = heads, a.kv_heads = kv_heads, a.dim = dim, a.queries = 1,
+  a.keys = static_cast<int32_t>(tokens.size());
   CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
   return out;
 }

@@ -1,4 +1,5 @@
-// Integer attention gives the bits of its written specification: on every ISA, from rows and panels, in any scratch, in any parts.
+// Integer attention gives the bits of its written specification: on every ISA, from rows and panels, in any
+// scratch, in any parts.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -31,8 +32,18 @@ std::vector<fixed_problem> cases() {
       c("very flat scores, a multiplier below 2^30").heads(2).dims(64).lengths(3, 100).steepness(2e-6),
       c("window to both sides").heads(2, 1).dims(16).lengths(9, 300).position(200).window(70, 30),
       c("a window that is open to the left").heads(1).dims(16).lengths(9, 300).position(100).window(-1, 5),
-      c("a window that is open to the left, grouped heads").heads(4, 1).dims(16).lengths(3, 300).position(100).window(-1, 5),
-      c("a window that is open to the right").heads(2, 1).dims(16).lengths(9, 300).position(100).window(5, -1),
+      c("a window that is open to the left, grouped heads")
+          .heads(4, 1)
+          .dims(16)
+          .lengths(3, 300)
+          .position(100)
+          .window(-1, 5),
+      c("a window that is open to the right")
+          .heads(2, 1)
+          .dims(16)
+          .lengths(9, 300)
+          .position(100)
+          .window(5, -1),
       c("kept keys and a window").heads(1).dims(16).lengths(9, 300).causal().window(20, 0).keep_first(5),
       c("a prefix").heads(1).dims(16).lengths(9, 150).causal().position(3).prefix(140),
       c("rows that see nothing").heads(1).dims(16).lengths(9, 20).causal().position(-4),
@@ -40,14 +51,31 @@ std::vector<fixed_problem> cases() {
       c("rows that begin inside a block").heads(1).dims(16).lengths(5, 90).causal().first_key(37),
       c("panels that begin at key 128").heads(2, 1).dims(32).lengths(5, 90).causal().first_key(128),
       c("zero points").heads(2, 1).dims(33).lengths(5, 90).zeros(17, -9, 5, -3).steepness(0.3),
-      c("zero points far away").heads(2, 1).dims(64).lengths(5, 512).zeros(-128, 127, -128, 127).data(f::uniform).steepness(0.05),
-      c("a zero point of v and spilled sums").heads(1).dims(16).lengths(2, 700).zeros(0, 0, 100, 0).max_keys(4096),
+      c("zero points far away")
+          .heads(2, 1)
+          .dims(64)
+          .lengths(5, 512)
+          .zeros(-128, 127, -128, 127)
+          .data(f::uniform)
+          .steepness(0.05),
+      c("a zero point of v and spilled sums")
+          .heads(1)
+          .dims(16)
+          .lengths(2, 700)
+          .zeros(0, 0, 100, 0)
+          .max_keys(4096),
       c("a bool mask").heads(2, 1).dims(32).lengths(6, 140).masked(),
       c("a bias in octaves").heads(2, 1).dims(32).lengths(6, 140).biased(),
       c("ALiBi, causal").heads(4, 2).dims(32).lengths(6, 140).alibi().causal(),
       c("sinks").heads(4, 2).dims(32).lengths(6, 140).sinks().causal(),
       c("sinks alone").heads(2).dims(32).lengths(2, 0).sinks(),
-      c("sinks and a zero point of v").heads(4, 2).dims(32).lengths(6, 140).sinks().zeros(0, 0, -100, 5).causal(),
+      c("sinks and a zero point of v")
+          .heads(4, 2)
+          .dims(32)
+          .lengths(6, 140)
+          .sinks()
+          .zeros(0, 0, -100, 5)
+          .causal(),
       c("sinks that references rise above, spilled sums")
           .heads(2)
           .dims(64, 40)
@@ -61,7 +89,12 @@ std::vector<fixed_problem> cases() {
       c("a scale per head").heads(4, 2).dims(32).lengths(6, 140).scale_per_head(),
       c("a scale per key").heads(4, 2).dims(32).lengths(6, 140).scale_per_key().causal(),
       c("a scale per key, fewer keys than a block").heads(2, 1).dims(32).lengths(3, 40).scale_per_key(),
-      c("a scale per key, from inside a block on").heads(2, 1).dims(32).lengths(3, 90).scale_per_key().first_key(37),
+      c("a scale per key, from inside a block on")
+          .heads(2, 1)
+          .dims(32)
+          .lengths(3, 90)
+          .scale_per_key()
+          .first_key(37),
       c("tables of keys from inside a block on")
           .heads(4, 2)
           .dims(20)
@@ -71,7 +104,13 @@ std::vector<fixed_problem> cases() {
           .alibi()
           .scale_per_key()
           .first_key(37),
-      c("sums of keys from inside a block on").heads(2, 1).dims(20).lengths(3, 90).zeros(7, 3, 0, 0).steepness(0.3).first_key(37),
+      c("sums of keys from inside a block on")
+          .heads(2, 1)
+          .dims(20)
+          .lengths(3, 90)
+          .zeros(7, 3, 0, 0)
+          .steepness(0.3)
+          .first_key(37),
       c("everything at once")
           .heads(4, 2)
           .dims(40, 24)
@@ -90,9 +129,18 @@ std::vector<fixed_problem> cases() {
   };
 #if !FOVEA_SMALL
   for (int32_t dim = 1; dim <= 130; dim += dim < 66 ? 4 : 17)
-    all.push_back(c("every dim").heads(2, 1).dims(dim, 131 - dim).lengths(4, 67).data(dim % 3 ? f::uniform : f::extremes).steepness(0.05));
+    all.push_back(c("every dim")
+                      .heads(2, 1)
+                      .dims(dim, 131 - dim)
+                      .lengths(4, 67)
+                      .data(dim % 3 ? f::uniform : f::extremes)
+                      .steepness(0.05));
   for (int32_t rows : {1, 2, 3, 4, 6, 7, 8, 11, 12, 13, 48, 49})
-    all.push_back(c("every number of rows").heads(rows, 1).dims(48).lengths(1, 333).data(rows % 2 ? f::noise : f::uniform));
+    all.push_back(c("every number of rows")
+                      .heads(rows, 1)
+                      .dims(48)
+                      .lengths(1, 333)
+                      .data(rows % 2 ? f::noise : f::uniform));
 #endif
   return all;
 }

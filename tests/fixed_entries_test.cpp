@@ -1,4 +1,5 @@
-// The entries for small firmware: what they offer has the bits of the reference, what they do not offer is refused by name.
+// The entries for small firmware: what they offer has the bits of the reference, what they do not offer is
+// refused by name.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -26,7 +27,16 @@ struct refused_call {
 
 TEST_CASE("int8: an entry without 16 bits gives the bits of the specification and refuses 16 bits") {
   fixed_problem x("all options");
-  x.heads(4, 2).dims(20, 24).lengths(3, 70).causal().masked().biased().alibi().sinks().scale_per_head().scale_per_key();
+  x.heads(4, 2)
+      .dims(20, 24)
+      .lengths(3, 70)
+      .causal()
+      .masked()
+      .biased()
+      .alibi()
+      .sinks()
+      .scale_per_head()
+      .scale_per_key();
   for (int32_t type : {FOVEA_FIXED_S8, FOVEA_FIXED_S16, FOVEA_FIXED_F32}) {
     fixed_problem y = x;
     const fovea_fixed_attention& a = y.make(type, 3);
@@ -43,9 +53,25 @@ TEST_CASE("int8: an entry without 16 bits gives the bits of the specification an
 TEST_CASE("int8: the plain entry gives the bits of the specification") {
   fixed_problem cases[] = {
       fixed_problem("one query").heads(2, 1).dims(64).lengths(1, 130),
-      fixed_problem("causal, odd dims, zero points").heads(4, 2).dims(20, 24).lengths(9, 70).causal().zeros(0, 3, -5, 7),
-      fixed_problem("a window and many keys").heads(1).dims(16).lengths(5, 300).window(40, 2).keep_first(3).max_keys(4096),
-      fixed_problem("very flat scores, some unseen").heads(1).dims(16).lengths(3, 70).causal().steepness(1e-6),
+      fixed_problem("causal, odd dims, zero points")
+          .heads(4, 2)
+          .dims(20, 24)
+          .lengths(9, 70)
+          .causal()
+          .zeros(0, 3, -5, 7),
+      fixed_problem("a window and many keys")
+          .heads(1)
+          .dims(16)
+          .lengths(5, 300)
+          .window(40, 2)
+          .keep_first(3)
+          .max_keys(4096),
+      fixed_problem("very flat scores, some unseen")
+          .heads(1)
+          .dims(16)
+          .lengths(3, 70)
+          .causal()
+          .steepness(1e-6),
       fixed_problem("a row that sees nothing").heads(1).dims(16).lengths(9, 20).causal().position(-4),
   };
   for (fixed_problem& x : cases) {
@@ -64,7 +90,8 @@ TEST_CASE("int8: the plain entry names what it does not offer, and checks what i
       {"rows", FOVEA_ARG_K, [](fovea_fixed_attention& a) { a.k.layout = a.v.layout = FOVEA_ROWS; }},
       {"float output", FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { a.out.dtype = FOVEA_FIXED_F32; }},
       {"scales of heads", FOVEA_ARG_SCALE, [](fovea_fixed_attention& a) { a.head_scales = &a.scale; }},
-      {"multipliers of keys", FOVEA_ARG_K, [](fovea_fixed_attention& a) { a.key_multipliers.data = a.k.data; }},
+      {"multipliers of keys", FOVEA_ARG_K,
+       [](fovea_fixed_attention& a) { a.key_multipliers.data = a.k.data; }},
       {"sums of keys", FOVEA_ARG_K, [](fovea_fixed_attention& a) { a.key_sums.data = a.k.data; }},
       {"weights of values", FOVEA_ARG_V, [](fovea_fixed_attention& a) { a.value_weights.data = a.v.data; }},
       {"a mask", FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.mask.data = a.k.data; }},

@@ -1,5 +1,5 @@
-// What an integer call may touch: nothing beside its arrays is read, nothing beside its results and its scratch is written, and parts
-// write each row once.
+// What an integer call may touch: nothing beside its arrays is read, nothing beside its results and its
+// scratch is written, and parts write each row once.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -24,16 +24,29 @@ std::vector<fixed_problem> cases() {
       c("one key").heads(3, 1).dims(1).lengths(5, 1),
       c("many rows").heads(3, 1).dims(8).lengths(50, 20),
       c("a zero point of q").heads(2, 1).dims(20).lengths(3, 70).zeros(5, 3, -4, 2).steepness(0.3),
-      c("all tables").heads(4, 2).dims(20, 24).lengths(9, 70).causal().masked().biased().alibi().sinks().scale_per_head().scale_per_key(),
+      c("all tables")
+          .heads(4, 2)
+          .dims(20, 24)
+          .lengths(9, 70)
+          .causal()
+          .masked()
+          .biased()
+          .alibi()
+          .sinks()
+          .scale_per_head()
+          .scale_per_key(),
   };
 }
 
-size_t count(int32_t a, int32_t b, int32_t c) { return static_cast<size_t>(a) * static_cast<size_t>(b) * static_cast<size_t>(c); }
+size_t count(int32_t a, int32_t b, int32_t c) {
+  return static_cast<size_t>(a) * static_cast<size_t>(b) * static_cast<size_t>(c);
+}
 
 // All arrays of a call without strides, each touching a page that nobody may touch.
 class fenced_call {
  public:
-  fenced_call(const fixed_problem& x, const fovea_fixed_attention& from, fence::side where) : where_(where), call_(from) {
+  fenced_call(const fixed_problem& x, const fovea_fixed_attention& from, fence::side where)
+      : where_(where), call_(from) {
     fovea_fixed_attention& a = call_;
     const size_t element = a.q.dtype == FOVEA_FIXED_S16 ? 2 : 1;
     const int32_t kv = x.kv_heads();
@@ -59,7 +72,8 @@ class fenced_call {
       const fence scratch(size, where_);
       std::memset(call_.out.data, 0x55, expected.size());
       CHECK(fovea_fixed_attend(&call_, scratch.data<void>(), size - 1) ==
-            (size == fovea_fixed_scratch(&call_) ? FOVEA_TOO_SMALL | FOVEA_ARG_SCRATCH << 8 : int32_t{FOVEA_OK}));
+            (size == fovea_fixed_scratch(&call_) ? FOVEA_TOO_SMALL | FOVEA_ARG_SCRATCH << 8
+                                                 : int32_t{FOVEA_OK}));
       CHECK(fovea_fixed_attend(&call_, scratch.data<void>(), size) == FOVEA_OK);
       CHECK(std::memcmp(call_.out.data, expected.data(), expected.size()) == 0);
     }
@@ -79,7 +93,8 @@ class fenced_call {
   std::vector<std::unique_ptr<fence>> fences_;
 };
 
-void check_fenced(fixed_problem& x, const fovea_fixed_attention& a, const std::vector<unsigned char>& expected) {
+void check_fenced(fixed_problem& x, const fovea_fixed_attention& a,
+                  const std::vector<unsigned char>& expected) {
   for (fence::side where : {fence::behind, fence::before}) fenced_call(x, a, where).check(expected);
 }
 
@@ -155,7 +170,8 @@ TEST_CASE("integers: parts write each row once") {
       }
       for (int n : writers) REQUIRE(n == 1);
       const int32_t kv = x.kv_heads(), rows = a.queries * a.q_heads / kv, units = (rows + 47) / 48 * kv;
-      CHECK(most <= static_cast<size_t>((units + parts - 1) / parts) * 48 * x.row_bytes()); // as even as units allow
+      CHECK(most <=
+            static_cast<size_t>((units + parts - 1) / parts) * 48 * x.row_bytes()); // as even as units allow
     }
   }
 }

@@ -1,4 +1,5 @@
-// Options that touch single keys, where they leave 32 bits: every ISA limits octaves as the specification does.
+// Options that touch single keys, where they leave 32 bits: every ISA limits octaves as the specification
+// does.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -29,7 +30,8 @@ TEST_CASE("int8: slopes and biases beyond 32 bits are limited alike") {
   const int32_t positions[] = {0, 69, 5000, greatest, INT32_MIN};
   fixed_problem x("far positions");
   fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(3, 70).biased().alibi().make(FOVEA_FIXED_S8, 3);
-  std::vector<int32_t> bias(static_cast<const int32_t*>(a.bias.data), static_cast<const int32_t*>(a.bias.data) + 2 * 3 * 70);
+  std::vector<int32_t> bias(static_cast<const int32_t*>(a.bias.data),
+                            static_cast<const int32_t*>(a.bias.data) + 2 * 3 * 70);
   for (size_t i = 0; i < bias.size(); i += 5) bias[i] = i % 2 ? greatest : least;
   for (const bool biased : {true, false})
     for (const int32_t slope : slopes)
@@ -44,9 +46,11 @@ TEST_CASE("int8: slopes and biases beyond 32 bits are limited alike") {
 
 TEST_CASE("int8: a bias beyond 32 bits is limited") {
   fixed_problem x("great biases");
-  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(3, 130).biased().masked().steepness(3).make(FOVEA_FIXED_S8, 4);
+  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(3, 130).biased().masked().steepness(3).make(
+      FOVEA_FIXED_S8, 4);
   std::vector<int32_t> bias(static_cast<size_t>(2 * 3 * 130));
-  const int32_t numbers[] = {INT32_MAX, INT32_MIN, INT32_MIN + 1, 0, 1 << 28, -(1 << 28), (1 << 28) - 1, 1 - (1 << 28), 65536};
+  const int32_t numbers[] = {INT32_MAX,  INT32_MIN,     INT32_MIN + 1, 0,    1 << 28,
+                             -(1 << 28), (1 << 28) - 1, 1 - (1 << 28), 65536};
   for (size_t i = 0; i < bias.size(); ++i) bias[i] = numbers[i * 7 % 9];
   a.bias.data = bias.data();
   check_bits(x, a, "a bias of every size");

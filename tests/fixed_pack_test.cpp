@@ -1,4 +1,5 @@
-// Packing int8 keys and values: every element in its place, zeros behind the last dim of a key, nothing else read or written.
+// Packing int8 keys and values: every element in its place, zeros behind the last dim of a key, nothing else
+// read or written.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -48,7 +49,8 @@ size_t key_place(int32_t key, int32_t c, int32_t dim) {
 }
 size_t value_place(int32_t key, int32_t c, int32_t dim) {
   const size_t width = up(dim, 16), j = static_cast<size_t>(key), i = static_cast<size_t>(c);
-  if (fovea_fixed_panel_order() == 1) return (((j / 64 * (width / 16) + i / 16) * 16 + j % 64 / 4) * 16 + i % 16) * 4 + j % 4;
+  if (fovea_fixed_panel_order() == 1)
+    return (((j / 64 * (width / 16) + i / 16) * 16 + j % 64 / 4) * 16 + i % 16) * 4 + j % 4;
   return (j / 64 * width + i) * 64 + j % 64;
 }
 
@@ -72,7 +74,8 @@ TEST_CASE("int8: packed keys and values stand in their places, and nothing else 
     INFO(std::string(p.why));
     const std::vector<int8_t> rows = rows_of(p);
     const size_t room = FOVEA_FIXED_PANELS(p.at + p.count, p.dim);
-    std::vector<int8_t> keys(room + 64, untouched), values(room + 64, untouched), right_keys = keys, right_values = values;
+    std::vector<int8_t> keys(room + 64, untouched), values(room + 64, untouched), right_keys = keys,
+                                                                                  right_values = values;
     for (int32_t key = p.at; key < p.at + p.count; ++key) {
       for (int32_t c = 0; c < static_cast<int32_t>(up(p.dim, 16)); ++c)
         right_keys[key_place(key, c, p.dim)] = c < p.dim ? element(p, rows, key, c) : int8_t{0};
@@ -106,11 +109,15 @@ TEST_CASE("int8: packing reads and writes nothing beside its rows and panels") {
       INFO(std::string(p.why));
       const std::vector<int8_t> rows = rows_of(p);
       const size_t room = FOVEA_FIXED_PANELS(p.at + p.count, p.dim);
-      const fence from(rows.size(), where), keys(room, where), values(room, where), sums(static_cast<size_t>(p.count) * 4, where);
+      const fence from(rows.size(), where), keys(room, where), values(room, where),
+          sums(static_cast<size_t>(p.count) * 4, where);
       if (!rows.empty()) std::memcpy(from.data<int8_t>(), rows.data(), rows.size());
-      CHECK(fovea_fixed_pack_keys(keys.data<int8_t>(), p.at, from.data<int8_t>(), p.stride, p.count, p.dim) == FOVEA_OK);
-      CHECK(fovea_fixed_pack_values(values.data<int8_t>(), p.at, from.data<int8_t>(), p.stride, p.count, p.dim) == FOVEA_OK);
-      CHECK(fovea_fixed_sum_keys(sums.data<int32_t>(), from.data<int8_t>(), p.stride, p.count, p.dim) == FOVEA_OK);
+      CHECK(fovea_fixed_pack_keys(keys.data<int8_t>(), p.at, from.data<int8_t>(), p.stride, p.count, p.dim) ==
+            FOVEA_OK);
+      CHECK(fovea_fixed_pack_values(values.data<int8_t>(), p.at, from.data<int8_t>(), p.stride, p.count,
+                                    p.dim) == FOVEA_OK);
+      CHECK(fovea_fixed_sum_keys(sums.data<int32_t>(), from.data<int8_t>(), p.stride, p.count, p.dim) ==
+            FOVEA_OK);
     }
 }
 #endif
@@ -148,7 +155,8 @@ TEST_CASE("int8: packing refuses bad arguments by name") {
     const int8_t* from = b.rows ? rows : nullptr;
     CHECK(fovea_fixed_pack_keys(to, b.at, from, b.stride, b.count, b.dim) == status);
     CHECK(fovea_fixed_pack_values(to, b.at, from, b.stride, b.count, b.dim) == status);
-    if (b.argument != FOVEA_ARG_FIRST_KEY) CHECK(fovea_fixed_sum_keys(b.panels ? sums : nullptr, from, b.stride, b.count, b.dim) == status);
+    if (b.argument != FOVEA_ARG_FIRST_KEY)
+      CHECK(fovea_fixed_sum_keys(b.panels ? sums : nullptr, from, b.stride, b.count, b.dim) == status);
     for (int8_t x : panels) REQUIRE(x == untouched);
     CHECK((sums[0] == 77 && sums[1] == 77));
   }

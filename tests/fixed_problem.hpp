@@ -10,11 +10,15 @@ enum class filling { noise, uniform, extremes, rising, lowest, one_key, outliers
 
 class fixed_problem {
  public:
-  explicit fixed_problem(const char* why) : why_(why) { call_.q_heads = 1, call_.dim = 16, call_.queries = 1, call_.keys = 16; }
+  explicit fixed_problem(const char* why) : why_(why) {
+    call_.q_heads = 1, call_.dim = 16, call_.queries = 1, call_.keys = 16;
+  }
 
   fixed_problem& heads(int32_t q, int32_t kv = 0) { return call_.q_heads = q, call_.kv_heads = kv, *this; }
   fixed_problem& dims(int32_t dim, int32_t v_dim = 0) { return call_.dim = dim, call_.v_dim = v_dim, *this; }
-  fixed_problem& lengths(int32_t queries, int32_t keys) { return call_.queries = queries, call_.keys = keys, *this; }
+  fixed_problem& lengths(int32_t queries, int32_t keys) {
+    return call_.queries = queries, call_.keys = keys, *this;
+  }
   fixed_problem& data(filling kind) { return kind_ = kind, *this; }
   fixed_problem& causal() { return call_.flags |= FOVEA_CAUSAL, *this; }
   fixed_problem& position(int32_t p) { return call_.flags |= FOVEA_POSITION, call_.position = p, *this; }
@@ -27,7 +31,8 @@ class fixed_problem {
   fixed_problem& max_keys(int32_t n) { return call_.max_keys = n, *this; }
   fixed_problem& steepness(double x) { return steepness_ = x, *this; }
   fixed_problem& zeros(int32_t q, int32_t k, int32_t v, int32_t result) {
-    return call_.q.zero_point = q, call_.k.zero_point = k, call_.v.zero_point = v, call_.out.zero_point = result, *this;
+    return call_.q.zero_point = q, call_.k.zero_point = k, call_.v.zero_point = v,
+           call_.out.zero_point = result, *this;
   }
   fixed_problem& masked() { return masked_ = true, *this; }
   fixed_problem& biased() { return biased_ = true, *this; }
@@ -35,7 +40,9 @@ class fixed_problem {
   fixed_problem& sinks() { return sinks_on_ = true, *this; }
   fixed_problem& scale_per_head() { return per_head_ = true, *this; }
   fixed_problem& scale_per_key() { return per_key_ = true, *this; }
-  fixed_problem& wide(int32_t weight_bits = 0) { return wide_ = true, call_.weight_bits = weight_bits, *this; }
+  fixed_problem& wide(int32_t weight_bits = 0) {
+    return wide_ = true, call_.weight_bits = weight_bits, *this;
+  }
 
   const char* why() const { return why_; }
   // Fills the memory and points the call at it.
@@ -46,7 +53,9 @@ class fixed_problem {
   // The same call with k and v in panels; first_key must be a multiple of 64.
   fovea_fixed_attention packed();
   size_t row_bytes() const {
-    return static_cast<size_t>(v_dim()) * (call_.out.dtype == FOVEA_FIXED_S8 ? 1 : call_.out.dtype == FOVEA_FIXED_S16 ? 2 : 4);
+    return static_cast<size_t>(v_dim()) * (call_.out.dtype == FOVEA_FIXED_S8    ? 1
+                                           : call_.out.dtype == FOVEA_FIXED_S16 ? 2
+                                                                                : 4);
   }
   int32_t v_dim() const { return call_.v_dim ? call_.v_dim : call_.dim; }
   int32_t kv_heads() const { return call_.kv_heads ? call_.kv_heads : call_.q_heads; }
@@ -67,7 +76,8 @@ class fixed_problem {
   fovea_fixed_attention call_{};
   filling kind_ = filling::noise;
   double steepness_ = 1;
-  bool masked_ = false, biased_ = false, alibi_on_ = false, sinks_on_ = false, per_head_ = false, per_key_ = false, wide_ = false;
+  bool masked_ = false, biased_ = false, alibi_on_ = false, sinks_on_ = false, per_head_ = false,
+       per_key_ = false, wide_ = false;
   uint32_t state_ = 1;
   std::vector<int8_t> q8_, k8_, v8_;
   std::vector<int16_t> q16_, k16_, v16_, value_weights_;
@@ -95,7 +105,8 @@ inline int32_t fixed_problem::pick(filling kind, size_t i, size_t count) {
     case filling::rising:
       return low + static_cast<int32_t>(static_cast<uint64_t>(i) * static_cast<uint64_t>(span) / count);
     case filling::one_key:
-      return i < count / 2 || i >= count / 2 + static_cast<size_t>(call_.dim) ? normal(wide_ ? 300 : 3) : low + span;
+      return i < count / 2 || i >= count / 2 + static_cast<size_t>(call_.dim) ? normal(wide_ ? 300 : 3)
+                                                                              : low + span;
     case filling::outliers:
       return with_outliers(static_cast<int32_t>(i % static_cast<size_t>(call_.dim)));
     default:
@@ -120,7 +131,8 @@ inline void fixed_problem::make_tensors() {
   const auto count = [](int32_t a, int32_t b, int32_t c) {
     return static_cast<size_t>(a) * static_cast<size_t>(b) * static_cast<size_t>(c);
   };
-  const size_t nq = count(call_.q_heads, call_.queries, call_.dim), nk = count(kv_heads(), call_.keys, call_.dim);
+  const size_t nq = count(call_.q_heads, call_.queries, call_.dim),
+               nk = count(kv_heads(), call_.keys, call_.dim);
   const size_t nv = count(kv_heads(), call_.keys, v_dim());
   const bool steady = kind_ == filling::rising || kind_ == filling::one_key;
   const auto fill_all = [&](auto& q, auto& k, auto& v) {
@@ -140,10 +152,13 @@ inline void fixed_problem::make_tensors() {
 }
 
 inline void fixed_problem::make_scales(int32_t out_type) {
-  const double unit = wide_ ? 4.5 / 32767 : 4.5 / 127, step = out_type == FOVEA_FIXED_S8 ? unit / 3 : unit / (wide_ ? 1 : 300);
+  const double unit = wide_ ? 4.5 / 32767 : 4.5 / 127,
+               step = out_type == FOVEA_FIXED_S8 ? unit / 3 : unit / (wide_ ? 1 : 300);
   const auto make = [&](double factor) {
     const fovea::real_scales real{unit * factor, unit, unit, out_type == FOVEA_FIXED_F32 ? 0 : step, 0};
-    return fovea::make_fixed_scale(real, call_.dim, call_.max_keys, call_.q.dtype, call_.q.zero_point || call_.k.zero_point).scale;
+    return fovea::make_fixed_scale(real, call_.dim, call_.max_keys, call_.q.dtype,
+                                   call_.q.zero_point || call_.k.zero_point)
+        .scale;
   };
   call_.scale = make(steepness_);
   if (!per_head_) return;
@@ -152,7 +167,8 @@ inline void fixed_problem::make_scales(int32_t out_type) {
 }
 
 inline void fixed_problem::make_options() {
-  const size_t keys = static_cast<size_t>(call_.keys), all = keys * static_cast<size_t>(call_.q_heads * call_.queries);
+  const size_t keys = static_cast<size_t>(call_.keys),
+               all = keys * static_cast<size_t>(call_.q_heads * call_.queries);
   if (call_.q.zero_point) {
     sums_.resize(keys * static_cast<size_t>(kv_heads()));
     fovea_fixed_sum_keys(sums_.data(), k8_.data(), 0, call_.keys * kv_heads(), call_.dim);
@@ -160,14 +176,16 @@ inline void fixed_problem::make_options() {
   }
   if (per_key_) {
     for (size_t i = 0; i < keys * static_cast<size_t>(kv_heads()); ++i) {
-      multipliers_.push_back(fovea::key_multiplier(call_.scale, 0.3 + static_cast<double>(random() % 700) / 1000, 1));
+      multipliers_.push_back(
+          fovea::key_multiplier(call_.scale, 0.3 + static_cast<double>(random() % 700) / 1000, 1));
       value_weights_.push_back(fovea::value_weight(0.1 + static_cast<double>(random() % 900) / 1000, 1));
     }
     call_.key_multipliers.data = multipliers_.data(), call_.value_weights.data = value_weights_.data();
   }
   const ptrdiff_t row = call_.keys, head = row * call_.queries;
   for (size_t i = 0; masked_ && i < all; ++i) mask_.push_back(static_cast<uint8_t>(random() % 3 != 0));
-  for (size_t i = 0; biased_ && i < all; ++i) bias_.push_back(random() % 9 ? static_cast<int32_t>(random() % 400000) - 200000 : INT32_MIN);
+  for (size_t i = 0; biased_ && i < all; ++i)
+    bias_.push_back(random() % 9 ? static_cast<int32_t>(random() % 400000) - 200000 : INT32_MIN);
   if (masked_) call_.mask = {mask_.data(), head, row};
   if (biased_) call_.bias = {bias_.data(), head, row};
   for (int32_t h = 0; h < call_.q_heads; ++h) {
@@ -192,15 +210,16 @@ inline const fovea_fixed_attention& fixed_problem::make(int32_t out_type, uint32
 
 inline fovea_fixed_attention fixed_problem::packed() {
   fovea_fixed_attention a = call_;
-  const size_t key_room = FOVEA_FIXED_PANELS(call_.keys, call_.dim), value_room = FOVEA_FIXED_PANELS(call_.keys, v_dim());
+  const size_t key_room = FOVEA_FIXED_PANELS(call_.keys, call_.dim),
+               value_room = FOVEA_FIXED_PANELS(call_.keys, v_dim());
   key_panels.assign(key_room * static_cast<size_t>(kv_heads()), 0x5a);
   value_panels.assign(value_room * static_cast<size_t>(kv_heads()), 0x5a);
   for (int32_t g = 0; g < kv_heads(); ++g) {
     const size_t rows = static_cast<size_t>(g) * static_cast<size_t>(call_.keys);
-    fovea_fixed_pack_keys(key_panels.data() + static_cast<size_t>(g) * key_room, 0, k8_.data() + rows * static_cast<size_t>(call_.dim), 0,
-                          call_.keys, call_.dim);
-    fovea_fixed_pack_values(value_panels.data() + static_cast<size_t>(g) * value_room, 0, v8_.data() + rows * static_cast<size_t>(v_dim()),
-                            0, call_.keys, v_dim());
+    fovea_fixed_pack_keys(key_panels.data() + static_cast<size_t>(g) * key_room, 0,
+                          k8_.data() + rows * static_cast<size_t>(call_.dim), 0, call_.keys, call_.dim);
+    fovea_fixed_pack_values(value_panels.data() + static_cast<size_t>(g) * value_room, 0,
+                            v8_.data() + rows * static_cast<size_t>(v_dim()), 0, call_.keys, v_dim());
   }
   a.k.layout = a.v.layout = FOVEA_PANELS;
   a.k.data = key_panels.data(), a.v.data = value_panels.data();

@@ -15,7 +15,8 @@ namespace {
 std::vector<float> noise(size_t count, float offset) {
   std::vector<float> x(count);
   uint32_t state = 5;
-  for (float& v : x) state = state * 1664525u + 1013904223u, v = static_cast<float>(state >> 8) / 8388608.0f - 1 + offset;
+  for (float& v : x)
+    state = state * 1664525u + 1013904223u, v = static_cast<float>(state >> 8) / 8388608.0f - 1 + offset;
   return x;
 }
 
@@ -47,7 +48,8 @@ TEST_CASE("asymmetric quantisation keeps zero exact and uses all 256 steps") {
   CHECK(zero == -128); // all values are positive
   std::vector<int8_t> q(64);
   REQUIRE(fovea_fixed_quantize_s8(&rows, scale, zero, q.data()) == FOVEA_OK);
-  for (size_t i = 0; i < x.size(); ++i) CHECK(std::fabs(scale * static_cast<float>(q[i] - zero) - x[i]) <= 0.501f * scale);
+  for (size_t i = 0; i < x.size(); ++i)
+    CHECK(std::fabs(scale * static_cast<float>(q[i] - zero) - x[i]) <= 0.501f * scale);
 }
 
 TEST_CASE("each token by its own scale, a token of zeros by 1") {
@@ -58,7 +60,8 @@ TEST_CASE("each token by its own scale, a token of zeros by 1") {
   std::vector<int8_t> q(32);
   REQUIRE(fovea_fixed_quantize_tokens(&rows, scales.data(), q.data()) == FOVEA_OK);
   CHECK(scales[1] == 1);
-  for (size_t i = 0; i < x.size(); ++i) CHECK(std::fabs(scales[i / 8] * static_cast<float>(q[i]) - x[i]) <= 0.501f * scales[i / 8]);
+  for (size_t i = 0; i < x.size(); ++i)
+    CHECK(std::fabs(scales[i / 8] * static_cast<float>(q[i]) - x[i]) <= 0.501f * scales[i / 8]);
 }
 
 TEST_CASE("the mean goes away; folding scales into q leaves scores as they were") {
@@ -119,15 +122,27 @@ TEST_CASE("each function on rows of floats refuses what it cannot read, by name,
     int32_t (*call)(quantizing& m, const fovea_float_rows* x);
   };
   const function functions[] = {
-      {"symmetric", [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_symmetric(x, FOVEA_FIXED_S8, m.scales); }},
-      {"asymmetric", [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_asymmetric(x, m.scales, &m.zero_point); }},
-      {"8 bits", [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_quantize_s8(x, 1, 0, m.bytes); }},
-      {"16 bits", [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_quantize_s16(x, 1, m.words); }},
-      {"tokens", [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_quantize_tokens(x, m.scales, m.bytes); }},
+      {"symmetric",
+       [](quantizing& m, const fovea_float_rows* x) {
+         return fovea_fixed_symmetric(x, FOVEA_FIXED_S8, m.scales);
+       }},
+      {"asymmetric",
+       [](quantizing& m, const fovea_float_rows* x) {
+         return fovea_fixed_asymmetric(x, m.scales, &m.zero_point);
+       }},
+      {"8 bits",
+       [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_quantize_s8(x, 1, 0, m.bytes); }},
+      {"16 bits",
+       [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_quantize_s16(x, 1, m.words); }},
+      {"tokens", [](quantizing& m,
+                    const fovea_float_rows* x) { return fovea_fixed_quantize_tokens(x, m.scales, m.bytes); }},
       {"mean", [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_mean(x, m.floats); }},
-      {"subtract", [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_subtract(x, m.divisors, m.floats); }},
-      {"channels", [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_channel_scales(x, m.floats); }},
-      {"fold", [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_fold(x, m.divisors, 1, m.floats); }},
+      {"subtract", [](quantizing& m,
+                      const fovea_float_rows* x) { return fovea_fixed_subtract(x, m.divisors, m.floats); }},
+      {"channels",
+       [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_channel_scales(x, m.floats); }},
+      {"fold",
+       [](quantizing& m, const fovea_float_rows* x) { return fovea_fixed_fold(x, m.divisors, 1, m.floats); }},
   };
   struct bad_rows {
     const char* why;
@@ -154,24 +169,29 @@ TEST_CASE("each function on rows of floats refuses what it cannot read, by name,
     CHECK(m.nothing_written());
     const fovea_float_rows one_column = {numbers, 0, 4, 1}, none = {nullptr, 0, 0, 2};
     CHECK(f.call(m, &none) == FOVEA_OK);
-    if (std::string(f.why) != "tokens") CHECK(f.call(m, &one_column) == FOVEA_OK); // four scales have no room here
+    if (std::string(f.why) != "tokens")
+      CHECK(f.call(m, &one_column) == FOVEA_OK); // four scales have no room here
   }
 }
 
 TEST_CASE("scales, zero points and places to write are refused by name") {
   quantizing m;
   const fovea_float_rows* x = &m.x;
-  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinity = std::numeric_limits<float>::infinity();
   for (float scale : {0.0f, -1.0f, nan, infinity}) {
     CAPTURE(scale);
     CHECK(fovea_fixed_quantize_s8(x, scale, 0, m.bytes) == refusal(FOVEA_RANGE, FOVEA_ARG_SCALE));
     CHECK(fovea_fixed_quantize_s16(x, scale, m.words) == refusal(FOVEA_RANGE, FOVEA_ARG_SCALE));
     m.divisors[1] = scale;
-    for (int32_t divide : {0, 1}) CHECK(fovea_fixed_fold(x, m.divisors, divide, m.floats) == refusal(FOVEA_RANGE, FOVEA_ARG_SCALE));
+    for (int32_t divide : {0, 1})
+      CHECK(fovea_fixed_fold(x, m.divisors, divide, m.floats) == refusal(FOVEA_RANGE, FOVEA_ARG_SCALE));
   }
   const int32_t too_far[] = {-129, 128, INT32_MIN, INT32_MAX};
-  for (int32_t zero : too_far) CHECK(fovea_fixed_quantize_s8(x, 1, zero, m.bytes) == refusal(FOVEA_RANGE, FOVEA_ARG_OUT));
-  for (int32_t dtype : {-1, 2, 3}) CHECK(fovea_fixed_symmetric(x, dtype, m.scales) == refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT));
+  for (int32_t zero : too_far)
+    CHECK(fovea_fixed_quantize_s8(x, 1, zero, m.bytes) == refusal(FOVEA_RANGE, FOVEA_ARG_OUT));
+  for (int32_t dtype : {-1, 2, 3})
+    CHECK(fovea_fixed_symmetric(x, dtype, m.scales) == refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT));
   CHECK(fovea_fixed_symmetric(x, 0, nullptr) == refusal(FOVEA_NULL, FOVEA_ARG_OUT));
   CHECK(fovea_fixed_asymmetric(x, m.scales, nullptr) == refusal(FOVEA_NULL, FOVEA_ARG_OUT));
   CHECK(fovea_fixed_asymmetric(x, nullptr, &m.zero_point) == refusal(FOVEA_NULL, FOVEA_ARG_OUT));
@@ -192,10 +212,11 @@ TEST_CASE("rounding is to the nearest, halves to even, and what does not fit is 
     int32_t zero, s8, s16;
   };
   const rounded table[] = {
-      {0.5f, 0, 0, 0},           {1.5f, 0, 2, 2},        {-0.5f, 0, 0, 0},          {-1.5f, 0, -2, -2},      {2.5f, 0, 2, 2},
-      {0.51f, 0, 1, 1},          {127, 0, 127, 127},     {128, 0, 127, 128},        {127.6f, 0, 127, 128},   {-128, 0, -128, -128},
-      {-129, 0, -128, -129},     {1e30f, 0, 127, 32767}, {-1e30f, 0, -128, -32768}, {32767, 0, 127, 32767},  {32768, 0, 127, 32767},
-      {-32769, 0, -128, -32768}, {10, -100, -90, 10},    {10, 120, 127, 10},        {-300, 120, -128, -300}, {250, -128, 122, 250},
+      {0.5f, 0, 0, 0},           {1.5f, 0, 2, 2},        {-0.5f, 0, 0, 0},        {-1.5f, 0, -2, -2},
+      {2.5f, 0, 2, 2},           {0.51f, 0, 1, 1},       {127, 0, 127, 127},      {128, 0, 127, 128},
+      {127.6f, 0, 127, 128},     {-128, 0, -128, -128},  {-129, 0, -128, -129},   {1e30f, 0, 127, 32767},
+      {-1e30f, 0, -128, -32768}, {32767, 0, 127, 32767}, {32768, 0, 127, 32767},  {-32769, 0, -128, -32768},
+      {10, -100, -90, 10},       {10, 120, 127, 10},     {-300, 120, -128, -300}, {250, -128, 122, 250},
       {255, -128, 127, 255},     {256, -128, 127, 256},
   };
   for (const rounded& r : table) {
@@ -217,7 +238,9 @@ TEST_CASE("what is between the rows of a stride is neither read nor written") {
   float out[7] = {}, scales[4] = {0, 0, 0, untouched}, scale = 0;
   int8_t bytes[7] = {};
   int32_t zero = 0;
-  const auto same = [](const float* got, std::initializer_list<float> wanted) { return std::equal(wanted.begin(), wanted.end(), got); };
+  const auto same = [](const float* got, std::initializer_list<float> wanted) {
+    return std::equal(wanted.begin(), wanted.end(), got);
+  };
   CHECK(fovea_fixed_fold(&x, divisors, 1, out) == FOVEA_OK);
   CHECK(same(out, {0.5f, -0.5f, 1.5f, -1, 2.5f, 1.5f, 0}));
   CHECK(fovea_fixed_fold(&x, divisors, 0, out) == FOVEA_OK);

@@ -52,17 +52,24 @@ TEST_CASE("integers: the ends of a range are accepted, and what lies beside it i
       {"16 bits: k has no zero point", s16, s16, FOVEA_ARG_K, 0, 0, set_k},
       {"16 bits: v has no zero point", s16, s16, FOVEA_ARG_V, 0, 0, set_v},
       {"16 bits: zero point of the output", s16, s16, FOVEA_ARG_OUT, -32768, 32767, set_out},
-      {"score multiplier", s8, s8, FOVEA_ARG_SCALE, 1, any, [](fovea_fixed_attention& a, int32_t x) { a.scale.score_multiplier = x; }},
-      {"score shift", s8, s8, FOVEA_ARG_SCALE, 1, 31, [](fovea_fixed_attention& a, int32_t x) { a.scale.score_shift = x; }},
+      {"score multiplier", s8, s8, FOVEA_ARG_SCALE, 1, any,
+       [](fovea_fixed_attention& a, int32_t x) { a.scale.score_multiplier = x; }},
+      {"score shift", s8, s8, FOVEA_ARG_SCALE, 1, 31,
+       [](fovea_fixed_attention& a, int32_t x) { a.scale.score_shift = x; }},
       {"8 bits need no shift of scores before", s8, s8, FOVEA_ARG_SCALE, 0, 0, set_pre_shift},
-      {"16 bits: a shift of scores before", s16, s16, FOVEA_ARG_SCALE, 4, 24, set_pre_shift}, // less leaves 2^31 and more
-      {"output multiplier", s8, s8, FOVEA_ARG_SCALE, 1, any, [](fovea_fixed_attention& a, int32_t x) { a.scale.out_multiplier = x; }},
-      {"output shift", s8, s8, FOVEA_ARG_SCALE, -30, 20, [](fovea_fixed_attention& a, int32_t x) { a.scale.out_shift = x; }},
+      {"16 bits: a shift of scores before", s16, s16, FOVEA_ARG_SCALE, 4, 24,
+       set_pre_shift}, // less leaves 2^31 and more
+      {"output multiplier", s8, s8, FOVEA_ARG_SCALE, 1, any,
+       [](fovea_fixed_attention& a, int32_t x) { a.scale.out_multiplier = x; }},
+      {"output shift", s8, s8, FOVEA_ARG_SCALE, -30, 20,
+       [](fovea_fixed_attention& a, int32_t x) { a.scale.out_shift = x; }},
       {"float scale: 2^-86 and more", s8, f32, FOVEA_ARG_SCALE, 41 << 23, 0x7f7fffff,
        [](fovea_fixed_attention& a, int32_t x) { a.scale.f32_scale = static_cast<uint32_t>(x); }},
-      {"max_keys", s8, s8, FOVEA_ARG_KEYS, 0, 131072, [](fovea_fixed_attention& a, int32_t x) { a.max_keys = x; }},
+      {"max_keys", s8, s8, FOVEA_ARG_KEYS, 0, 131072,
+       [](fovea_fixed_attention& a, int32_t x) { a.max_keys = x; }},
       {"prefix", s8, s8, FOVEA_ARG_PREFIX, 0, any, [](fovea_fixed_attention& a, int32_t x) { a.prefix = x; }},
-      {"kept keys", s8, s8, FOVEA_ARG_KEEP_FIRST, 0, any, [](fovea_fixed_attention& a, int32_t x) { a.keep_first = x; }},
+      {"kept keys", s8, s8, FOVEA_ARG_KEEP_FIRST, 0, any,
+       [](fovea_fixed_attention& a, int32_t x) { a.keep_first = x; }},
   };
   for (const range& r : ranges) {
     INFO(std::string(r.why));
@@ -88,7 +95,8 @@ TEST_CASE("integers: a scale is refused from 4,096 octaves on") {
     int32_t type, dim, zero_k;
     fovea_fixed_scale good; // the steepest; with the next multiplier it is refused
   };
-  // The greatest score + 1, times the multiplier, stays below 2^(28 + shift): its quotient by 2^28 is cut off.
+  // The greatest score + 1, times the multiplier, stays below 2^(28 + shift): its quotient by 2^28 is cut
+  // off.
   const steep all[] = {
       {"dim 1", FOVEA_FIXED_S8, 1, 0, {32766, 1, 0, 1, 0, 0}},
       {"dim 16", FOVEA_FIXED_S8, 16, 0, {16383, 4, 0, 1, 0, 0}},
@@ -133,7 +141,8 @@ TEST_CASE("integers: a scale of one head is held to the same ranges") {
 }
 
 TEST_CASE("integers: types and layouts that do not belong together are refused by name") {
-  constexpr int32_t s8 = FOVEA_FIXED_S8, s16 = FOVEA_FIXED_S16, f32 = FOVEA_FIXED_F32, rows = FOVEA_ROWS, panels = FOVEA_PANELS;
+  constexpr int32_t s8 = FOVEA_FIXED_S8, s16 = FOVEA_FIXED_S16, f32 = FOVEA_FIXED_F32, rows = FOVEA_ROWS,
+                    panels = FOVEA_PANELS;
   struct mix {
     const char* why;
     int32_t q, k, v, out, k_layout, v_layout, weight_bits;
@@ -189,10 +198,14 @@ TEST_CASE("integers: memory beyond the address space, missing and misaligned mem
     void (*set)(fovea_fixed_attention& a, uintptr_t at);
   };
   const tensor tensors[] = {
-      {"q", FOVEA_ARG_Q, [](fovea_fixed_attention& a, uintptr_t at) { a.q.data = reinterpret_cast<void*>(at); }},
-      {"k", FOVEA_ARG_K, [](fovea_fixed_attention& a, uintptr_t at) { a.k.data = reinterpret_cast<void*>(at); }},
-      {"v", FOVEA_ARG_V, [](fovea_fixed_attention& a, uintptr_t at) { a.v.data = reinterpret_cast<void*>(at); }},
-      {"out", FOVEA_ARG_OUT, [](fovea_fixed_attention& a, uintptr_t at) { a.out.data = reinterpret_cast<void*>(at); }},
+      {"q", FOVEA_ARG_Q,
+       [](fovea_fixed_attention& a, uintptr_t at) { a.q.data = reinterpret_cast<void*>(at); }},
+      {"k", FOVEA_ARG_K,
+       [](fovea_fixed_attention& a, uintptr_t at) { a.k.data = reinterpret_cast<void*>(at); }},
+      {"v", FOVEA_ARG_V,
+       [](fovea_fixed_attention& a, uintptr_t at) { a.v.data = reinterpret_cast<void*>(at); }},
+      {"out", FOVEA_ARG_OUT,
+       [](fovea_fixed_attention& a, uintptr_t at) { a.out.data = reinterpret_cast<void*>(at); }},
   };
   for (const tensor& t : tensors)
     for (ptrdiff_t stride : {0, 16}) {
@@ -223,13 +236,17 @@ TEST_CASE("integers: counts at their ends") {
   constexpr int32_t most = 0x3fffffff; // of heads, queries and keys
   const counted counts[] = {
       {"dim", FOVEA_SIZE, FOVEA_ARG_DIM, 1, 1024, [](fovea_fixed_attention& a, int32_t x) { a.dim = x; }},
-      {"dim of values", FOVEA_SIZE, FOVEA_ARG_V_DIM, 0, 1024, [](fovea_fixed_attention& a, int32_t x) { a.v_dim = x; }},
-      {"query heads", FOVEA_SIZE, FOVEA_ARG_HEADS, 1, most, [](fovea_fixed_attention& a, int32_t x) { a.q_heads = x; }},
-      {"queries", FOVEA_SIZE, FOVEA_ARG_QUERIES, 0, most, [](fovea_fixed_attention& a, int32_t x) { a.queries = x; }},
+      {"dim of values", FOVEA_SIZE, FOVEA_ARG_V_DIM, 0, 1024,
+       [](fovea_fixed_attention& a, int32_t x) { a.v_dim = x; }},
+      {"query heads", FOVEA_SIZE, FOVEA_ARG_HEADS, 1, most,
+       [](fovea_fixed_attention& a, int32_t x) { a.q_heads = x; }},
+      {"queries", FOVEA_SIZE, FOVEA_ARG_QUERIES, 0, most,
+       [](fovea_fixed_attention& a, int32_t x) { a.queries = x; }},
       {"keys", FOVEA_SIZE, FOVEA_ARG_KEYS, 0, 512, [](fovea_fixed_attention& a, int32_t x) { a.keys = x; }},
       {"keys of a longer sequence", FOVEA_SIZE, FOVEA_ARG_KEYS, 0, 1000,
        [](fovea_fixed_attention& a, int32_t x) { a.max_keys = 1000, a.keys = x; }},
-      {"part of three", FOVEA_RANGE, FOVEA_ARG_PART, 0, 2, [](fovea_fixed_attention& a, int32_t x) { a.part = {x, 3}; }},
+      {"part of three", FOVEA_RANGE, FOVEA_ARG_PART, 0, 2,
+       [](fovea_fixed_attention& a, int32_t x) { a.part = {x, 3}; }},
   };
   for (const counted& c : counts) {
     INFO(std::string(c.why));
@@ -239,7 +256,8 @@ TEST_CASE("integers: counts at their ends") {
     const auto status_of = [&](int32_t x) {
       CAPTURE(x);
       c.set(a, x);
-      a.q.data = a.k.data = a.v.data = a.out.data = reinterpret_cast<void*>(uintptr_t{4096}); // only looked at
+      a.q.data = a.k.data = a.v.data = a.out.data = reinterpret_cast<void*>(
+          uintptr_t{4096}); // only looked at
       if (a.queries) a.out.data = reinterpret_cast<void*>(UINTPTR_MAX / 2);
       return fovea_fixed_check(&a);
     };

@@ -1,5 +1,5 @@
-// Integer attention from its written specification, in 64-bit integers over plain rows, and the exact result in double.
-// It shares no code with the library.
+// Integer attention from its written specification, in 64-bit integers over plain rows, and the exact result
+// in double. It shares no code with the library.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -37,15 +37,24 @@ struct call {
   int32_t v_dim() const { return a.v_dim ? a.v_dim : a.dim; }
   int32_t kv_head(int32_t head) const { return head / (a.q_heads / kv_heads()); }
   const fovea_fixed_scale& scale(int32_t head) const { return a.head_scales ? a.head_scales[head] : a.scale; }
-  wide position(int32_t i) const { return (a.flags & FOVEA_POSITION) ? wide{a.position} + i : wide{a.first_key} + a.keys - a.queries + i; }
-
-  wide element(const fovea_fixed_in& in, ptrdiff_t head, ptrdiff_t token, ptrdiff_t tokens, ptrdiff_t dim, ptrdiff_t c) const {
-    const ptrdiff_t row = in.token_stride ? in.token_stride : dim, plane = in.head_stride ? in.head_stride : tokens * row;
-    const ptrdiff_t at = head * plane + token * row + c;
-    return in.dtype == FOVEA_FIXED_S16 ? static_cast<const int16_t*>(in.data)[at] : static_cast<const int8_t*>(in.data)[at];
+  wide position(int32_t i) const {
+    return (a.flags & FOVEA_POSITION) ? wide{a.position} + i : wide{a.first_key} + a.keys - a.queries + i;
   }
-  wide q(int32_t h, int32_t i, int32_t c) const { return element(a.q, h, i, a.queries, a.dim, c) - a.q.zero_point; }
-  wide k(int32_t g, int32_t j, int32_t c) const { return element(a.k, g, j, a.keys, a.dim, c) - a.k.zero_point; }
+
+  wide element(const fovea_fixed_in& in, ptrdiff_t head, ptrdiff_t token, ptrdiff_t tokens, ptrdiff_t dim,
+               ptrdiff_t c) const {
+    const ptrdiff_t row = in.token_stride ? in.token_stride : dim,
+                    plane = in.head_stride ? in.head_stride : tokens * row;
+    const ptrdiff_t at = head * plane + token * row + c;
+    return in.dtype == FOVEA_FIXED_S16 ? static_cast<const int16_t*>(in.data)[at]
+                                       : static_cast<const int8_t*>(in.data)[at];
+  }
+  wide q(int32_t h, int32_t i, int32_t c) const {
+    return element(a.q, h, i, a.queries, a.dim, c) - a.q.zero_point;
+  }
+  wide k(int32_t g, int32_t j, int32_t c) const {
+    return element(a.k, g, j, a.keys, a.dim, c) - a.k.zero_point;
+  }
   wide v(int32_t g, int32_t j, int32_t c) const { return element(a.v, g, j, a.keys, v_dim(), c); }
 
   // Key n of those given; j is its absolute position.
@@ -53,13 +62,18 @@ struct call {
     const wide p = position(i), j = wide{a.first_key} + n;
     const bool past = !(a.flags & FOVEA_CAUSAL) || j <= p;
     const bool near = !(a.flags & FOVEA_WINDOW) || j < a.keep_first ||
-                      ((a.window_left < 0 || p - a.window_left <= j) && (a.window_right < 0 || j <= p + a.window_right));
+                      ((a.window_left < 0 || p - a.window_left <= j) &&
+                       (a.window_right < 0 || j <= p + a.window_right));
     if (!(j < a.prefix || (past && near))) return false;
-    if (a.mask.data && !static_cast<const uint8_t*>(a.mask.data)[h * a.mask.head_stride + i * a.mask.query_stride + n]) return false;
+    if (a.mask.data &&
+        !static_cast<const uint8_t*>(a.mask.data)[h * a.mask.head_stride + i * a.mask.query_stride + n])
+      return false;
     return !a.bias.data || bias(h, i, n) != INT32_MIN;
   }
   int32_t bias(int32_t h, int32_t i, int32_t n) const {
-    return a.bias.data ? static_cast<const int32_t*>(a.bias.data)[h * a.bias.head_stride + i * a.bias.query_stride + n] : 0;
+    return a.bias.data ? static_cast<const int32_t*>(
+                             a.bias.data)[h * a.bias.head_stride + i * a.bias.query_stride + n]
+                       : 0;
   }
   template <class T>
   const T* per_key(const fovea_fixed_per_key& x, int32_t g) const {
@@ -89,7 +103,7 @@ struct call {
 struct row {
   std::vector<wide> acc; // zero point of v not yet taken away
   wide sum = 0;          // of the weights of all seen keys and of the sink
-  wide sink = 0;         // the weight of the sink under the last reference; it has no value, so no zero point either
+  wide sink = 0; // the weight of the sink under the last reference; it has no value, so no zero point either
 };
 
 // Blocks of 64 keys from absolute key 0; a reference in whole octaves that only rises.
@@ -113,7 +127,8 @@ inline row sums_of(const call& x, int32_t h, int32_t i) {
   }
   for (int32_t block = a.first_key / 64; block * 64 < a.first_key + a.keys; ++block) {
     std::vector<int32_t> seen;
-    for (int32_t j = std::max(block * 64, a.first_key); j < std::min(block * 64 + 64, a.first_key + a.keys); ++j)
+    for (int32_t j = std::max(block * 64, a.first_key); j < std::min(block * 64 + 64, a.first_key + a.keys);
+         ++j)
       if (x.sees(h, i, j - a.first_key)) seen.push_back(j - a.first_key);
     if (seen.empty()) continue;
     wide top = x.octaves(h, i, seen[0]);
@@ -124,7 +139,8 @@ inline row sums_of(const call& x, int32_t h, int32_t i) {
       const wide p = weight(reference * 65536 - x.octaves(h, i, n));
       r.sum += p;
       const wide scaled = value_weights ? mulr(p, value_weights[n]) : p;
-      for (size_t c = 0; c < sums.size(); ++c) sums[c] += scaled * x.v(x.kv_head(h), n, static_cast<int32_t>(c));
+      for (size_t c = 0; c < sums.size(); ++c)
+        sums[c] += scaled * x.v(x.kv_head(h), n, static_cast<int32_t>(c));
     }
     for (size_t c = 0; c < sums.size(); ++c) r.acc[c] += round_shift(sums[c], x.spill());
   }
@@ -133,16 +149,21 @@ inline row sums_of(const call& x, int32_t h, int32_t i) {
 }
 
 // sum_j 2^t_j (v_j - zero) = sum_j 2^t_j v_j - zero * sum_j 2^t_j, over keys only.
-inline wide zero_sum(const call& x, const row& r) { return round_shift(x.a.v.zero_point * (r.sum - r.sink), x.spill()); }
+inline wide zero_sum(const call& x, const row& r) {
+  return round_shift(x.a.v.zero_point * (r.sum - r.sink), x.spill());
+}
 
 inline wide integer_output(const call& x, int32_t h, const row& r, size_t c) {
   if (r.sum == 0) return x.a.out.zero_point;
   int z = 0;
   while (!((r.sum << z) >> 31)) ++z;
-  const wide inverse = 4294967295 / ((r.sum << z) >> 15), rm = floor_shift(inverse * x.scale(h).out_multiplier, 17);
-  const wide wanted = 29 - z - x.scale(h).out_shift, shift = std::max<wide>(wanted, 1), left = wide{1} << (shift - wanted);
+  const wide inverse = 4294967295 / ((r.sum << z) >> 15),
+             rm = floor_shift(inverse * x.scale(h).out_multiplier, 17);
+  const wide wanted = 29 - z - x.scale(h).out_shift, shift = std::max<wide>(wanted, 1),
+             left = wide{1} << (shift - wanted);
   if (shift > 31) return x.a.out.zero_point;
-  const wide scaled = floor_shift(r.acc[c] * left * rm, 32), zero = floor_shift(zero_sum(x, r) * left * rm, 32);
+  const wide scaled = floor_shift(r.acc[c] * left * rm, 32),
+             zero = floor_shift(zero_sum(x, r) * left * rm, 32);
   wide y = floor_shift(scaled - zero + (wide{1} << (shift - 1)), shift);
   y += x.a.out.zero_point;
   const wide limit = x.a.out.dtype == FOVEA_FIXED_S16 ? 32768 : 128;
@@ -188,7 +209,8 @@ inline std::vector<unsigned char> output(const fovea_fixed_attention& a) {
   return all;
 }
 
-// softmax in double on the same integers, as real values: sum_j 2^t_j (v_j - zero) / (sum_j 2^t_j + 2^sink), in units of v.
+// softmax in double on the same integers, as real values: sum_j 2^t_j (v_j - zero) / (sum_j 2^t_j + 2^sink),
+// in units of v.
 inline std::vector<double> exact(const call& x, int32_t h, int32_t i) {
   std::vector<double> out(static_cast<size_t>(x.v_dim()), 0.0);
   const double sink = x.a.sinks ? x.a.sinks[h] / 65536.0 : -1e300;
@@ -198,7 +220,8 @@ inline std::vector<double> exact(const call& x, int32_t h, int32_t i) {
     for (int32_t c = 0; c < x.a.dim; ++c) s += x.q(h, i, c) * x.k(x.kv_head(h), n, c);
     double t = static_cast<double>(s) * static_cast<double>(x.multiplier(h, n)) /
                std::exp2(x.scale(h).score_shift + x.scale(h).score_pre_shift + 16);
-    if (x.a.alibi) t -= x.a.alibi[h] / 65536.0 * static_cast<double>(std::llabs(x.position(i) - x.a.first_key - n));
+    if (x.a.alibi)
+      t -= x.a.alibi[h] / 65536.0 * static_cast<double>(std::llabs(x.position(i) - x.a.first_key - n));
     return t + x.bias(h, i, n) / 65536.0;
   };
   for (int32_t n = 0; n < x.a.keys; ++n)

@@ -1,4 +1,5 @@
-// The functions beside integer attention refuse memory that is misaligned, leaves the address space, or is read and written at once.
+// The functions beside integer attention refuse memory that is misaligned, leaves the address space, or is
+// read and written at once.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -55,7 +56,9 @@ TEST_CASE("packing of integers refuses bad memory") {
       {"values over their own rows", FOVEA_OVERLAP, FOVEA_ARG_OUT,
        [](memory& m) { return fovea_fixed_pack_values(m.at<int8_t>(0), 0, m.at<int8_t>(100), 0, 5, 20); }},
       {"a later panel over the rows", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_pack_keys(m.at<int8_t>(0), 32, m.at<int8_t>(32 * 32 + 500), 0, 5, 20); }},
+       [](memory& m) {
+         return fovea_fixed_pack_keys(m.at<int8_t>(0), 32, m.at<int8_t>(32 * 32 + 500), 0, 5, 20);
+       }},
       {"sums over the rows", FOVEA_OVERLAP, FOVEA_ARG_OUT,
        [](memory& m) { return fovea_fixed_sum_keys(m.at<int32_t>(16), m.at<int8_t>(0), 0, 5, 20); }},
       {"misaligned sums", FOVEA_ALIGN, FOVEA_ARG_OUT,
@@ -65,7 +68,9 @@ TEST_CASE("packing of integers refuses bad memory") {
       {"panels at the end of memory", FOVEA_OVERFLOW, FOVEA_ARG_OUT,
        [](memory& m) { return fovea_fixed_pack_values(last_bytes<int8_t>(), 0, m.at<int8_t>(0), 0, 5, 20); }},
       {"a stride that leaves memory", FOVEA_OVERFLOW, FOVEA_ARG_K,
-       [](memory& m) { return fovea_fixed_sum_keys(m.at<int32_t>(0), m.at<int8_t>(4096), PTRDIFF_MAX, 5, 20); }},
+       [](memory& m) {
+         return fovea_fixed_sum_keys(m.at<int32_t>(0), m.at<int8_t>(4096), PTRDIFF_MAX, 5, 20);
+       }},
   };
   for (const bad_call& bad : table) check_refused(bad);
 }
@@ -73,7 +78,8 @@ TEST_CASE("packing of integers refuses bad memory") {
 TEST_CASE("packing of integers beside its rows, and of nothing, is fine") {
   memory m;
   CHECK(fovea_fixed_pack_keys(m.at<int8_t>(0), 0, m.at<int8_t>(16 * 32), 0, 5, 20) == FOVEA_OK);
-  CHECK(fovea_fixed_pack_keys(m.at<int8_t>(0), 16, m.at<int8_t>(0), 0, 5, 20) == FOVEA_OK); // the panel behind the rows
+  CHECK(fovea_fixed_pack_keys(m.at<int8_t>(0), 16, m.at<int8_t>(0), 0, 5, 20) ==
+        FOVEA_OK); // the panel behind the rows
   CHECK(fovea_fixed_pack_values(m.at<int8_t>(0), 5, m.at<int8_t>(3), 0, 0, 20) == FOVEA_OK);
 }
 
@@ -81,15 +87,26 @@ TEST_CASE("softmax of integers refuses bad memory") {
   static int16_t exp_table[513], inverse_table[513];
   const bad_call table[] = {
       {"16 bits over 8", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_softmax_s8(m.at<int8_t>(0), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(0)); }},
+       [](memory& m) {
+         return fovea_fixed_softmax_s8(m.at<int8_t>(0), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(0));
+       }},
       {"out two elements into x", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_softmax_s16(m.at<int16_t>(0), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(4)); }},
+       [](memory& m) {
+         return fovea_fixed_softmax_s16(m.at<int16_t>(0), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(4));
+       }},
       {"out over the mask", FOVEA_OVERLAP, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_softmax_s16(m.at<int16_t>(0), m.at<uint8_t>(204), 9, 1 << 30, 20, m.at<uint16_t>(200)); }},
+       [](memory& m) {
+         return fovea_fixed_softmax_s16(m.at<int16_t>(0), m.at<uint8_t>(204), 9, 1 << 30, 20,
+                                        m.at<uint16_t>(200));
+       }},
       {"misaligned x", FOVEA_ALIGN, FOVEA_ARG_Q,
-       [](memory& m) { return fovea_fixed_softmax_s16(m.at<int16_t>(1), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(200)); }},
+       [](memory& m) {
+         return fovea_fixed_softmax_s16(m.at<int16_t>(1), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(200));
+       }},
       {"misaligned out", FOVEA_ALIGN, FOVEA_ARG_OUT,
-       [](memory& m) { return fovea_fixed_softmax_s8(m.at<int8_t>(1), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(201)); }},
+       [](memory& m) {
+         return fovea_fixed_softmax_s8(m.at<int8_t>(1), nullptr, 9, 1 << 30, 20, m.at<uint16_t>(201));
+       }},
       {"TFLite: misaligned out", FOVEA_ALIGN, FOVEA_ARG_OUT,
        [](memory& m) {
          const fovea_tflite_softmax s{1 << 30, 20, -100};

@@ -1,4 +1,5 @@
-// Integer calls that are refused: the status names what is wrong and the argument to blame, and nothing is written.
+// Integer calls that are refused: the status names what is wrong and the argument to blame, and nothing is
+// written.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -18,8 +19,16 @@ struct bad_call {
 void check_refused(const bad_call& bad) {
   INFO(std::string(bad.why));
   fixed_problem x(bad.why);
-  fovea_fixed_attention a =
-      x.heads(4, 2).dims(20, 24).lengths(3, 70).masked().biased().alibi().sinks().scale_per_head().scale_per_key().make(FOVEA_FIXED_S8, 5);
+  fovea_fixed_attention a = x.heads(4, 2)
+                                .dims(20, 24)
+                                .lengths(3, 70)
+                                .masked()
+                                .biased()
+                                .alibi()
+                                .sinks()
+                                .scale_per_head()
+                                .scale_per_key()
+                                .make(FOVEA_FIXED_S8, 5);
   REQUIRE(fovea_fixed_check(&a) == FOVEA_OK);
   std::vector<unsigned char> scratch(fovea_fixed_scratch_best(&a));
   bad.spoil(a);
@@ -47,12 +56,18 @@ TEST_CASE("int8: out may not overlap anything that is read") {
       {"q", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.q.data); }},
       {"k", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.k.data); }},
       {"v", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.v.data); }},
-      {"scales of heads", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.head_scales + 3); }},
-      {"multipliers of keys", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.key_multipliers.data); }},
-      {"weights of values", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.value_weights.data); }},
-      {"the mask", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.mask.data); }},
-      {"the bias", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.bias.data); }},
-      {"slopes", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.alibi + 3); }},
+      {"scales of heads", FOVEA_OVERLAP, FOVEA_ARG_OUT,
+       [](fovea_fixed_attention& a) { point_out_at(a, a.head_scales + 3); }},
+      {"multipliers of keys", FOVEA_OVERLAP, FOVEA_ARG_OUT,
+       [](fovea_fixed_attention& a) { point_out_at(a, a.key_multipliers.data); }},
+      {"weights of values", FOVEA_OVERLAP, FOVEA_ARG_OUT,
+       [](fovea_fixed_attention& a) { point_out_at(a, a.value_weights.data); }},
+      {"the mask", FOVEA_OVERLAP, FOVEA_ARG_OUT,
+       [](fovea_fixed_attention& a) { point_out_at(a, a.mask.data); }},
+      {"the bias", FOVEA_OVERLAP, FOVEA_ARG_OUT,
+       [](fovea_fixed_attention& a) { point_out_at(a, a.bias.data); }},
+      {"slopes", FOVEA_OVERLAP, FOVEA_ARG_OUT,
+       [](fovea_fixed_attention& a) { point_out_at(a, a.alibi + 3); }},
       {"sinks", FOVEA_OVERLAP, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { point_out_at(a, a.sinks + 3); }},
   };
   for (const bad_call& b : bad) check_refused(b);
@@ -60,23 +75,33 @@ TEST_CASE("int8: out may not overlap anything that is read") {
 
 TEST_CASE("int8: what is not offered and what cannot be is refused by name") {
   const bad_call bad[] = {
-      {"a softcap", FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP, [](fovea_fixed_attention& a) { a.softcap = 1 << 20; }},
-      {"a reserved word", FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED, [](fovea_fixed_attention& a) { a.reserved[2] = 1; }},
-      {"an unknown flag", FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS, [](fovea_fixed_attention& a) { a.flags = 1 << 20; }},
-      {"more keys than max_keys", FOVEA_SIZE, FOVEA_ARG_KEYS, [](fovea_fixed_attention& a) { a.max_keys = 69; }},
+      {"a softcap", FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP,
+       [](fovea_fixed_attention& a) { a.softcap = 1 << 20; }},
+      {"a reserved word", FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED,
+       [](fovea_fixed_attention& a) { a.reserved[2] = 1; }},
+      {"an unknown flag", FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS,
+       [](fovea_fixed_attention& a) { a.flags = 1 << 20; }},
+      {"more keys than max_keys", FOVEA_SIZE, FOVEA_ARG_KEYS,
+       [](fovea_fixed_attention& a) { a.max_keys = 69; }},
       {"a scale whose scores are too steep", FOVEA_RANGE, FOVEA_ARG_SCALE,
        [](fovea_fixed_attention& a) { a.head_scales = nullptr, a.scale.score_shift = 1; }},
-      {"a mask with a negative stride", FOVEA_STRIDE, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.mask.query_stride = -1; }},
-      {"a misaligned bias", FOVEA_ALIGN, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.bias.data = off_by_a_byte(a.sinks); }},
-      {"misaligned slopes", FOVEA_ALIGN, FOVEA_ARG_ALIBI, [](fovea_fixed_attention& a) { a.alibi = off_by_a_byte(a.alibi); }},
-      {"rows of out that share elements", FOVEA_STRIDE, FOVEA_ARG_OUT, [](fovea_fixed_attention& a) { a.out.token_stride = 8; }},
+      {"a mask with a negative stride", FOVEA_STRIDE, FOVEA_ARG_MASK,
+       [](fovea_fixed_attention& a) { a.mask.query_stride = -1; }},
+      {"a misaligned bias", FOVEA_ALIGN, FOVEA_ARG_MASK,
+       [](fovea_fixed_attention& a) { a.bias.data = off_by_a_byte(a.sinks); }},
+      {"misaligned slopes", FOVEA_ALIGN, FOVEA_ARG_ALIBI,
+       [](fovea_fixed_attention& a) { a.alibi = off_by_a_byte(a.alibi); }},
+      {"rows of out that share elements", FOVEA_STRIDE, FOVEA_ARG_OUT,
+       [](fovea_fixed_attention& a) { a.out.token_stride = 8; }},
       {"a scale of floats so small that it could become denormal", FOVEA_RANGE, FOVEA_ARG_SCALE,
        [](fovea_fixed_attention& a) {
-         a.head_scales = nullptr, a.out.dtype = FOVEA_FIXED_F32, a.out.zero_point = 0, a.scale.f32_scale = 40u << 23;
+         a.head_scales = nullptr, a.out.dtype = FOVEA_FIXED_F32, a.out.zero_point = 0,
+         a.scale.f32_scale = 40u << 23;
        }},
       {"misaligned scales of heads", FOVEA_ALIGN, FOVEA_ARG_SCALE,
        [](fovea_fixed_attention& a) { a.head_scales = off_by_a_byte(a.head_scales); }},
-      {"a zero point of q without sums of keys", FOVEA_NULL, FOVEA_ARG_KEY_SUMS, [](fovea_fixed_attention& a) { a.q.zero_point = 3; }},
+      {"a zero point of q without sums of keys", FOVEA_NULL, FOVEA_ARG_KEY_SUMS,
+       [](fovea_fixed_attention& a) { a.q.zero_point = 3; }},
       {"no query", FOVEA_NULL, FOVEA_ARG_Q, [](fovea_fixed_attention& a) { a.q.data = nullptr; }},
   };
   for (const bad_call& b : bad) check_refused(b);
@@ -108,10 +133,18 @@ TEST_CASE("int8: a stride without use may be any number") {
 
 TEST_CASE("int8: sums of hidden keys may hold anything") {
   fixed_problem x("a zero point of q");
-  fovea_fixed_attention a = x.heads(1).dims(16).lengths(2, 70).zeros(-128, 0, 0, 0).masked().steepness(0.1).make(FOVEA_FIXED_S8);
-  std::vector<int32_t> sums(static_cast<const int32_t*>(a.key_sums.data), static_cast<const int32_t*>(a.key_sums.data) + 70);
+  fovea_fixed_attention a = x.heads(1)
+                                .dims(16)
+                                .lengths(2, 70)
+                                .zeros(-128, 0, 0, 0)
+                                .masked()
+                                .steepness(0.1)
+                                .make(FOVEA_FIXED_S8);
+  std::vector<int32_t> sums(static_cast<const int32_t*>(a.key_sums.data),
+                            static_cast<const int32_t*>(a.key_sums.data) + 70);
   std::vector<uint8_t> mask(140, 1);
-  for (size_t key : {0u, 33u, 69u}) sums[key] = key % 2 ? INT32_MAX : INT32_MIN, mask[key] = mask[70 + key] = 0;
+  for (size_t key : {0u, 33u, 69u})
+    sums[key] = key % 2 ? INT32_MAX : INT32_MIN, mask[key] = mask[70 + key] = 0;
   a.key_sums.data = sums.data(), a.mask.data = mask.data();
   const std::vector<unsigned char> expected = fixed_reference::output(a);
   for (int32_t isa = FOVEA_FIXED_SCALAR; isa < FOVEA_FIXED_ISA_END; ++isa) {

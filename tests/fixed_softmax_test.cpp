@@ -1,4 +1,5 @@
-// Integer softmax: the accurate one against double, the compatible ones against TFLite's formulas written anew in 64 bits.
+// Integer softmax: the accurate one against double, the compatible ones against TFLite's formulas written
+// anew in 64 bits.
 #include "fovea/fixed_softmax.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +19,9 @@ int64_t high_mul(int64_t a, int64_t b) {
   const int64_t ab = a * b, nudge = ab >= 0 ? 1 << 30 : 1 - (1 << 30);
   return std::min<int64_t>((ab + nudge) / (int64_t{1} << 31), 2147483647);
 }
-int64_t divide(int64_t x, int e) { return static_cast<int64_t>(std::llround(std::ldexp(static_cast<long double>(x), -e))); }
+int64_t divide(int64_t x, int e) {
+  return static_cast<int64_t>(std::llround(std::ldexp(static_cast<long double>(x), -e)));
+}
 int64_t saturate(int64_t x) { return std::clamp<int64_t>(x, -2147483648LL, 2147483647); }
 
 int64_t exp_on_negative(int64_t a) {
@@ -34,7 +37,9 @@ int64_t exp_on_negative(int64_t a) {
 
 std::vector<int32_t> tflite(const std::vector<int8_t>& x, const fovea_tflite_softmax& s, int bits) {
   const int64_t least = -(int64_t{1} << (bits - 1)), top = *std::max_element(x.begin(), x.end());
-  const auto e = [&](int64_t d) { return exp_on_negative(high_mul(d * (int64_t{1} << s.left_shift), s.multiplier)); };
+  const auto e = [&](int64_t d) {
+    return exp_on_negative(high_mul(d * (int64_t{1} << s.left_shift), s.multiplier));
+  };
   int64_t sum = 0;
   for (int8_t v : x) sum += v - top >= s.diff_min ? divide(e(v - top), 12) : 0;
   int headroom = 0;
@@ -45,7 +50,9 @@ std::vector<int32_t> tflite(const std::vector<int8_t>& x, const fovea_tflite_sof
   y = saturate(2 * y);
   std::vector<int32_t> out;
   for (int8_t v : x) {
-    const int64_t p = v - top >= s.diff_min ? divide(high_mul(y, e(v - top)), 12 - headroom + 31 - bits) + least : least;
+    const int64_t p = v - top >= s.diff_min
+                          ? divide(high_mul(y, e(v - top)), 12 - headroom + 31 - bits) + least
+                          : least;
     out.push_back(static_cast<int32_t>(std::clamp(p, least, -least - 1)));
   }
   return out;
@@ -72,15 +79,18 @@ std::vector<int32_t> tflite_by_tables(const std::vector<int16_t>& x, const fovea
   const int64_t inverse = look_up(to_16_bits(scaled - 98304), t.one_over_one_plus);
   std::vector<int32_t> out;
   for (int16_t v : x)
-    out.push_back(
-        static_cast<int32_t>(std::clamp<int64_t>((e(v) * inverse + (int64_t{1} << (30 - headroom))) >> (31 - headroom), 0, 32767)));
+    out.push_back(static_cast<int32_t>(std::clamp<int64_t>(
+        (e(v) * inverse + (int64_t{1} << (30 - headroom))) >> (31 - headroom), 0, 32767)));
   return out;
 }
 
 std::vector<int8_t> row(size_t count, int kind) {
   std::vector<int8_t> x(count);
   for (size_t i = 0; i < count; ++i)
-    x[i] = static_cast<int8_t>(kind == 0 ? noise() % 256 : kind == 1 ? 127 : kind == 2 ? (i == 0 ? 127 : -128) : 100 + noise() % 28);
+    x[i] = static_cast<int8_t>(kind == 0   ? noise() % 256
+                               : kind == 1 ? 127
+                               : kind == 2 ? (i == 0 ? 127 : -128)
+                                           : 100 + noise() % 28);
   return x;
 }
 
@@ -90,7 +100,8 @@ TEST_CASE("TFLite's int8 softmax, bit for bit") {
   const fovea_tflite_softmax worked = {1077952640, 19, -3968};
   std::vector<fovea_tflite_softmax> scales = {worked};
   for (double scale : {0.001, 0.02, 0.1, 0.25, 1.0}) scales.push_back(fovea::tflite_softmax_scale(scale, 1));
-  for (int32_t diff_min : {0, -1, -20}) scales.push_back({worked.multiplier, worked.left_shift, diff_min}); // where e^x is far from 0
+  for (int32_t diff_min : {0, -1, -20})
+    scales.push_back({worked.multiplier, worked.left_shift, diff_min}); // where e^x is far from 0
   for (const fovea_tflite_softmax& s : scales)
     for (size_t count : {1, 2, 3, 17, 64, 512, 1000, 4095, 4096, 8191})
       for (int kind = 0; kind < 4; ++kind) {
@@ -101,7 +112,8 @@ TEST_CASE("TFLite's int8 softmax, bit for bit") {
         std::vector<int8_t> out8(count);
         std::vector<int16_t> out16(count);
         REQUIRE(fovea_tflite_softmax_s8(x.data(), static_cast<int32_t>(count), &s, out8.data()) == FOVEA_OK);
-        REQUIRE(fovea_tflite_softmax_s8_s16(x.data(), static_cast<int32_t>(count), &s, out16.data()) == FOVEA_OK);
+        REQUIRE(fovea_tflite_softmax_s8_s16(x.data(), static_cast<int32_t>(count), &s, out16.data()) ==
+                FOVEA_OK);
         const std::vector<int32_t> right8 = tflite(x, s, 8), right16 = tflite(x, s, 16);
         CHECK(std::equal(out8.begin(), out8.end(), right8.begin()));
         CHECK(std::equal(out16.begin(), out16.end(), right16.begin()));
@@ -126,12 +138,14 @@ TEST_CASE("TFLite's int16 softmax: one element, sums near 2^31, and close to the
   for (size_t count : {2, 3, 64, 512, 8191}) {
     for (int equal = 0; equal < 2; ++equal) {
       std::vector<int16_t> x(count), y(count);
-      for (int16_t& v : x) v = static_cast<int16_t>(equal ? 77 : static_cast<int32_t>(noise() % 20000) - 10000);
+      for (int16_t& v : x)
+        v = static_cast<int16_t>(equal ? 77 : static_cast<int32_t>(noise() % 20000) - 10000);
       CHECK(fovea_tflite_softmax_s16(x.data(), static_cast<int32_t>(count), &t.scale, y.data()) == FOVEA_OK);
       double sum = 0;
       const double top = *std::max_element(x.begin(), x.end());
       for (int16_t v : x) sum += std::exp((v - top) / 4096);
-      for (size_t i = 0; i < count; ++i) CHECK(std::fabs(y[i] - 32768 * std::exp((x[i] - top) / 4096) / sum) < 6); // its tables' error
+      for (size_t i = 0; i < count; ++i)
+        CHECK(std::fabs(y[i] - 32768 * std::exp((x[i] - top) / 4096) / sum) < 6); // its tables' error
     }
   }
 }
@@ -146,8 +160,11 @@ TEST_CASE("TFLite's int16 softmax, bit for bit") {
         CAPTURE(count);
         CAPTURE(spread);
         std::vector<int16_t> x(count), y(count);
-        for (int16_t& v : x) v = static_cast<int16_t>(static_cast<int32_t>(noise() % static_cast<uint32_t>(spread)) - spread / 2);
-        REQUIRE(fovea_tflite_softmax_s16(x.data(), static_cast<int32_t>(count), &t.scale, y.data()) == FOVEA_OK);
+        for (int16_t& v : x)
+          v = static_cast<int16_t>(static_cast<int32_t>(noise() % static_cast<uint32_t>(spread)) -
+                                   spread / 2);
+        REQUIRE(fovea_tflite_softmax_s16(x.data(), static_cast<int32_t>(count), &t.scale, y.data()) ==
+                FOVEA_OK);
         const std::vector<int32_t> right = tflite_by_tables(x, t.scale);
         CHECK(std::equal(y.begin(), y.end(), right.begin(), right.end()));
       }
@@ -156,7 +173,8 @@ TEST_CASE("TFLite's int16 softmax, bit for bit") {
 
 TEST_CASE("TFLite's softmax: the ends of a range are accepted, and what lies beside it is refused by name") {
   const auto refused = [](int32_t reason, int32_t argument) { return reason | argument << 8; };
-  const int32_t no_count = refused(FOVEA_SIZE, FOVEA_ARG_KEYS), no_scale = refused(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  const int32_t no_count = refused(FOVEA_SIZE, FOVEA_ARG_KEYS),
+                no_scale = refused(FOVEA_RANGE, FOVEA_ARG_SCALE);
   const int8_t x8[2] = {1, 2};
   const int16_t x16[2] = {1, 2};
   struct call {
@@ -209,7 +227,8 @@ TEST_CASE("TFLite's softmax: the ends of a range are accepted, and what lies bes
     if (c.status != FOVEA_OK || c.count == 0) CHECK((out[0] == 7 && out[1] == 7));
   }
   const fovea_tflite_softmax s = {1, 0, 0};
-  const fovea_tflite_softmax_tables no_exp = {nullptr, good.one_over_one_plus, 1, 0}, no_inverse = {good.exp, nullptr, 1, 0};
+  const fovea_tflite_softmax_tables no_exp = {nullptr, good.one_over_one_plus, 1, 0},
+                                    no_inverse = {good.exp, nullptr, 1, 0};
   int8_t out8[2] = {7, 7};
   out[0] = out[1] = 7;
   CHECK(fovea_tflite_softmax_s16(x16, 2, &no_exp, out) == refused(FOVEA_NULL, FOVEA_ARG_SCALE));
@@ -242,8 +261,10 @@ TEST_CASE("the accurate softmax, bit for bit") {
         std::vector<int16_t> x(count);
         std::vector<uint8_t> mask(count);
         std::vector<uint16_t> p(count);
-        for (size_t i = 0; i < count; ++i) x[i] = static_cast<int16_t>(noise() >> (shift > 12 ? 0 : 4)), mask[i] = noise() % 4 != 0;
-        REQUIRE(fovea_fixed_softmax_s16(x.data(), mask.data(), static_cast<int32_t>(count), multiplier, shift, p.data()) == FOVEA_OK);
+        for (size_t i = 0; i < count; ++i)
+          x[i] = static_cast<int16_t>(noise() >> (shift > 12 ? 0 : 4)), mask[i] = noise() % 4 != 0;
+        REQUIRE(fovea_fixed_softmax_s16(x.data(), mask.data(), static_cast<int32_t>(count), multiplier, shift,
+                                        p.data()) == FOVEA_OK);
         int64_t top = -32768, sum = 0;
         for (size_t i = 0; i < count; ++i) top = mask[i] ? std::max<int64_t>(top, x[i]) : top;
         const auto octaves = [&](int64_t v) {
@@ -256,10 +277,12 @@ TEST_CASE("the accurate softmax, bit for bit") {
         while (sum >> length) ++length;
         const int64_t leading = length > 32 ? sum >> (length - 32) : sum << (32 - length);
         const int64_t r = sum ? (4294967295 / (leading >> 15)) << 15 : 0;
-        const int64_t inverse = std::min<int64_t>(r + ((r * (((int64_t{1} << 62) - r * leading) >> 31)) >> 31), 2147483647);
+        const int64_t inverse = std::min<int64_t>(
+            r + ((r * (((int64_t{1} << 62) - r * leading) >> 31)) >> 31), 2147483647);
         int wrong = 0;
         for (size_t i = 0; i < count; ++i) {
-          const int64_t y = sum ? (weight_at(i) * inverse + (int64_t{1} << (13 + length))) >> (14 + length) : 0;
+          const int64_t y = sum ? (weight_at(i) * inverse + (int64_t{1} << (13 + length))) >> (14 + length)
+                                : 0;
           wrong += p[i] != std::min<int64_t>(y, 65535);
         }
         CHECK(wrong == 0);
@@ -274,8 +297,10 @@ TEST_CASE("the accurate softmax: within one step of 1/65536, and a mask that lea
     std::vector<int8_t> x(count);
     std::vector<uint8_t> mask(count);
     std::vector<uint16_t> p(count);
-    for (size_t i = 0; i < count; ++i) x[i] = static_cast<int8_t>(noise()), mask[i] = i == count / 2 || noise() % 4 != 0;
-    REQUIRE(fovea_fixed_softmax_s8(x.data(), mask.data(), static_cast<int32_t>(count), multiplier, shift, p.data()) == FOVEA_OK);
+    for (size_t i = 0; i < count; ++i)
+      x[i] = static_cast<int8_t>(noise()), mask[i] = i == count / 2 || noise() % 4 != 0;
+    REQUIRE(fovea_fixed_softmax_s8(x.data(), mask.data(), static_cast<int32_t>(count), multiplier, shift,
+                                   p.data()) == FOVEA_OK);
     double sum = 0, worst = 0;
     for (size_t i = 0; i < count; ++i) sum += mask[i] ? std::exp2(x[i] * octave) : 0;
     for (size_t i = 0; i < count; ++i) {

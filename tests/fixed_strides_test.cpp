@@ -1,4 +1,5 @@
-// Integer tensors with strides: the bits of tensors without gaps; which strides and which neighbours of the output are refused.
+// Integer tensors with strides: the bits of tensors without gaps; which strides and which neighbours of the
+// output are refused.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -15,17 +16,23 @@ struct spread_tensor {
   std::vector<unsigned char> bytes;
   ptrdiff_t head, token; // in elements
 
-  spread_tensor(const void* from, int32_t heads, int32_t tokens, int32_t row, size_t element, bool tokens_first, ptrdiff_t more)
-      : head(tokens_first ? row + more : (row + more) * tokens + more), token(tokens_first ? (row + more) * heads : row + more) {
+  spread_tensor(const void* from, int32_t heads, int32_t tokens, int32_t row, size_t element,
+                bool tokens_first, ptrdiff_t more)
+      : head(tokens_first ? row + more : (row + more) * tokens + more),
+        token(tokens_first ? (row + more) * heads : row + more) {
     if (heads * tokens == 0) return;
     bytes.assign(static_cast<size_t>((heads - 1) * head + (tokens - 1) * token + row) * element, gap);
     const size_t size = static_cast<size_t>(row) * element;
     for (int32_t h = 0; h < heads; ++h)
       for (int32_t t = 0; t < tokens; ++t)
         if (from)
-          std::memcpy(place(h, t, element), static_cast<const unsigned char*>(from) + static_cast<size_t>(h * tokens + t) * size, size);
+          std::memcpy(place(h, t, element),
+                      static_cast<const unsigned char*>(from) + static_cast<size_t>(h * tokens + t) * size,
+                      size);
   }
-  unsigned char* place(int32_t h, int32_t t, size_t element) { return bytes.data() + static_cast<size_t>(h * head + t * token) * element; }
+  unsigned char* place(int32_t h, int32_t t, size_t element) {
+    return bytes.data() + static_cast<size_t>(h * head + t * token) * element;
+  }
 };
 
 void check_strided(fixed_problem& x, bool wide, bool tokens_first, ptrdiff_t more) {
@@ -33,9 +40,13 @@ void check_strided(fixed_problem& x, bool wide, bool tokens_first, ptrdiff_t mor
   const int32_t kv = x.kv_heads(), v_dim = x.v_dim();
   std::vector<unsigned char> scratch(fovea_fixed_scratch_best(&a) + 4096);
   REQUIRE(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
-  const size_t in = wide ? 2 : 1, out = a.out.dtype == FOVEA_FIXED_S8 ? 1 : a.out.dtype == FOVEA_FIXED_S16 ? 2 : 4;
-  spread_tensor q(a.q.data, a.q_heads, a.queries, a.dim, in, tokens_first, more), k(a.k.data, kv, a.keys, a.dim, in, tokens_first, more);
-  spread_tensor v(a.v.data, kv, a.keys, v_dim, in, tokens_first, more), o(nullptr, a.q_heads, a.queries, v_dim, out, tokens_first, more);
+  const size_t in = wide ? 2 : 1, out = a.out.dtype == FOVEA_FIXED_S8    ? 1
+                                        : a.out.dtype == FOVEA_FIXED_S16 ? 2
+                                                                         : 4;
+  spread_tensor q(a.q.data, a.q_heads, a.queries, a.dim, in, tokens_first, more),
+      k(a.k.data, kv, a.keys, a.dim, in, tokens_first, more);
+  spread_tensor v(a.v.data, kv, a.keys, v_dim, in, tokens_first, more),
+      o(nullptr, a.q_heads, a.queries, v_dim, out, tokens_first, more);
   spread_tensor right(x.out.data(), a.q_heads, a.queries, v_dim, out, tokens_first, more);
   const auto give = [](fovea_fixed_in& t, const spread_tensor& s) {
     t.data = s.bytes.data(), t.head_stride = s.head, t.token_stride = s.token;
@@ -119,25 +130,45 @@ TEST_CASE("integers: the output may stand beside what is read, and not one byte 
       {"q", [](const fovea_fixed_attention& a) { return static_cast<const unsigned char*>(a.q.data); }, q},
       {"k", [](const fovea_fixed_attention& a) { return static_cast<const unsigned char*>(a.k.data); }, k},
       {"v", [](const fovea_fixed_attention& a) { return static_cast<const unsigned char*>(a.v.data); }, v},
-      {"the mask", [](const fovea_fixed_attention& a) { return static_cast<const unsigned char*>(a.mask.data); }, rows * 70},
-      {"the bias", [](const fovea_fixed_attention& a) { return static_cast<const unsigned char*>(a.bias.data); }, rows * 70 * 4},
-      {"multipliers of keys", [](const fovea_fixed_attention& a) { return static_cast<const unsigned char*>(a.key_multipliers.data); },
+      {"the mask",
+       [](const fovea_fixed_attention& a) { return static_cast<const unsigned char*>(a.mask.data); },
+       rows * 70},
+      {"the bias",
+       [](const fovea_fixed_attention& a) { return static_cast<const unsigned char*>(a.bias.data); },
+       rows * 70 * 4},
+      {"multipliers of keys",
+       [](const fovea_fixed_attention& a) {
+         return static_cast<const unsigned char*>(a.key_multipliers.data);
+       },
        2 * 70 * 4},
-      {"weights of values", [](const fovea_fixed_attention& a) { return static_cast<const unsigned char*>(a.value_weights.data); },
+      {"weights of values",
+       [](const fovea_fixed_attention& a) { return static_cast<const unsigned char*>(a.value_weights.data); },
        2 * 70 * 2},
-      {"slopes", [](const fovea_fixed_attention& a) { return reinterpret_cast<const unsigned char*>(a.alibi); }, 4 * 4},
-      {"sinks", [](const fovea_fixed_attention& a) { return reinterpret_cast<const unsigned char*>(a.sinks); }, 4 * 4},
-      {"scales of heads", [](const fovea_fixed_attention& a) { return reinterpret_cast<const unsigned char*>(a.head_scales); },
+      {"slopes",
+       [](const fovea_fixed_attention& a) { return reinterpret_cast<const unsigned char*>(a.alibi); }, 4 * 4},
+      {"sinks",
+       [](const fovea_fixed_attention& a) { return reinterpret_cast<const unsigned char*>(a.sinks); }, 4 * 4},
+      {"scales of heads",
+       [](const fovea_fixed_attention& a) { return reinterpret_cast<const unsigned char*>(a.head_scales); },
        4 * sizeof(fovea_fixed_scale)},
   };
   fixed_problem x("neighbours");
-  const fovea_fixed_attention good =
-      x.heads(4, 2).dims(20, 24).lengths(3, 70).masked().biased().alibi().sinks().scale_per_head().scale_per_key().make(FOVEA_FIXED_S8, 5);
+  const fovea_fixed_attention good = x.heads(4, 2)
+                                         .dims(20, 24)
+                                         .lengths(3, 70)
+                                         .masked()
+                                         .biased()
+                                         .alibi()
+                                         .sinks()
+                                         .scale_per_head()
+                                         .scale_per_key()
+                                         .make(FOVEA_FIXED_S8, 5);
   constexpr size_t out = rows * 24;
   for (const neighbour& n : all) {
     INFO(std::string(n.why));
-    // Addresses are only compared: fovea_fixed_check reads no tensor. Tables of other calls lie elsewhere in memory, so a false alarm by
-    // another one is possible; it names the same argument, and only the two refusals are held to it.
+    // Addresses are only compared: fovea_fixed_check reads no tensor. Tables of other calls lie elsewhere in
+    // memory, so a false alarm by another one is possible; it names the same argument, and only the two
+    // refusals are held to it.
     fovea_fixed_attention a = good;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(n.begin(good));
     a.out.data = reinterpret_cast<void*>(begin + n.size - 1);
@@ -149,7 +180,8 @@ TEST_CASE("integers: the output may stand beside what is read, and not one byte 
   std::vector<int8_t> room(q + out + k + v, 1);
   fovea_fixed_attention a{};
   a.q_heads = 4, a.kv_heads = 2, a.dim = 20, a.v_dim = 24, a.queries = 3, a.keys = 70, a.scale = good.scale;
-  a.q.data = room.data(), a.out.data = room.data() + q, a.k.data = room.data() + q + out, a.v.data = room.data() + q + out + k;
+  a.q.data = room.data(), a.out.data = room.data() + q, a.k.data = room.data() + q + out,
+  a.v.data = room.data() + q + out + k;
   CHECK(fovea_fixed_check(&a) == FOVEA_OK);
   for (int by : {-1, 1}) {
     fovea_fixed_attention b = a;

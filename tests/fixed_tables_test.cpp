@@ -29,7 +29,8 @@ template <class T>
 std::vector<T> spread(const void* from, int32_t rows, ptrdiff_t stride, T between) {
   std::vector<T> to(static_cast<size_t>(rows * stride), between);
   for (int32_t r = 0; r < rows; ++r)
-    std::memcpy(&to[static_cast<size_t>(r * stride)], static_cast<const T*>(from) + r * keys, keys * sizeof(T));
+    std::memcpy(&to[static_cast<size_t>(r * stride)], static_cast<const T*>(from) + r * keys,
+                keys * sizeof(T));
   return to;
 }
 
@@ -76,8 +77,12 @@ TEST_CASE("int8: tables with strides") {
 
 TEST_CASE("int8: sums of keys with a stride") {
   fixed_problem x("a zero point of q");
-  fovea_fixed_attention a =
-      x.heads(heads, kv_heads).dims(20).lengths(queries, keys).zeros(7, 3, 0, 0).steepness(0.3).make(FOVEA_FIXED_S8, 5);
+  fovea_fixed_attention a = x.heads(heads, kv_heads)
+                                .dims(20)
+                                .lengths(queries, keys)
+                                .zeros(7, 3, 0, 0)
+                                .steepness(0.3)
+                                .make(FOVEA_FIXED_S8, 5);
   check_bits(x, a, "contiguous");
   const std::vector<int32_t> sums = spread<int32_t>(a.key_sums.data, kv_heads, keys + 7, 12345);
   a.key_sums = {sums.data(), keys + 7};
@@ -92,25 +97,38 @@ TEST_CASE("int8: tables that cannot be are refused by name") {
   };
   constexpr ptrdiff_t huge = std::numeric_limits<ptrdiff_t>::max();
   const bad_table bad[] = {
-      {"mask heads backwards", FOVEA_STRIDE, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.mask.head_stride = -1; }},
-      {"mask rows backwards", FOVEA_STRIDE, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.mask.query_stride = -1; }},
-      {"bias heads backwards", FOVEA_STRIDE, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.bias.head_stride = -1; }},
-      {"bias rows backwards", FOVEA_STRIDE, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.bias.query_stride = -1; }},
-      {"multipliers backwards", FOVEA_STRIDE, FOVEA_ARG_K, [](fovea_fixed_attention& a) { a.key_multipliers.head_stride = -1; }},
-      {"weights of values backwards", FOVEA_STRIDE, FOVEA_ARG_V, [](fovea_fixed_attention& a) { a.value_weights.head_stride = -1; }},
-      {"mask heads beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.mask.head_stride = huge; }},
-      {"mask rows beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.mask.query_stride = huge; }},
-      {"bias beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.bias.query_stride = huge / 4; }},
+      {"mask heads backwards", FOVEA_STRIDE, FOVEA_ARG_MASK,
+       [](fovea_fixed_attention& a) { a.mask.head_stride = -1; }},
+      {"mask rows backwards", FOVEA_STRIDE, FOVEA_ARG_MASK,
+       [](fovea_fixed_attention& a) { a.mask.query_stride = -1; }},
+      {"bias heads backwards", FOVEA_STRIDE, FOVEA_ARG_MASK,
+       [](fovea_fixed_attention& a) { a.bias.head_stride = -1; }},
+      {"bias rows backwards", FOVEA_STRIDE, FOVEA_ARG_MASK,
+       [](fovea_fixed_attention& a) { a.bias.query_stride = -1; }},
+      {"multipliers backwards", FOVEA_STRIDE, FOVEA_ARG_K,
+       [](fovea_fixed_attention& a) { a.key_multipliers.head_stride = -1; }},
+      {"weights of values backwards", FOVEA_STRIDE, FOVEA_ARG_V,
+       [](fovea_fixed_attention& a) { a.value_weights.head_stride = -1; }},
+      {"mask heads beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_MASK,
+       [](fovea_fixed_attention& a) { a.mask.head_stride = huge; }},
+      {"mask rows beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_MASK,
+       [](fovea_fixed_attention& a) { a.mask.query_stride = huge; }},
+      {"bias beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_MASK,
+       [](fovea_fixed_attention& a) { a.bias.query_stride = huge / 4; }},
       {"multipliers beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_K,
        [](fovea_fixed_attention& a) { a.key_multipliers.head_stride = huge / 2; }},
-      {"a misaligned bias", FOVEA_ALIGN, FOVEA_ARG_MASK, [](fovea_fixed_attention& a) { a.bias.data = a_byte_behind(a.bias.data); }},
+      {"a misaligned bias", FOVEA_ALIGN, FOVEA_ARG_MASK,
+       [](fovea_fixed_attention& a) { a.bias.data = a_byte_behind(a.bias.data); }},
       {"misaligned multipliers", FOVEA_ALIGN, FOVEA_ARG_K,
        [](fovea_fixed_attention& a) { a.key_multipliers.data = a_byte_behind(a.key_multipliers.data); }},
       {"misaligned weights of values", FOVEA_ALIGN, FOVEA_ARG_V,
        [](fovea_fixed_attention& a) { a.value_weights.data = a_byte_behind(a.value_weights.data); }},
-      {"misaligned slopes", FOVEA_ALIGN, FOVEA_ARG_ALIBI, [](fovea_fixed_attention& a) { a.alibi = a_byte_behind(a.alibi); }},
-      {"misaligned sinks", FOVEA_ALIGN, FOVEA_ARG_SINKS, [](fovea_fixed_attention& a) { a.sinks = a_byte_behind(a.sinks); }},
-      {"a weight of values beside a zero point", FOVEA_UNSUPPORTED, FOVEA_ARG_V, [](fovea_fixed_attention& a) { a.v.zero_point = 1; }},
+      {"misaligned slopes", FOVEA_ALIGN, FOVEA_ARG_ALIBI,
+       [](fovea_fixed_attention& a) { a.alibi = a_byte_behind(a.alibi); }},
+      {"misaligned sinks", FOVEA_ALIGN, FOVEA_ARG_SINKS,
+       [](fovea_fixed_attention& a) { a.sinks = a_byte_behind(a.sinks); }},
+      {"a weight of values beside a zero point", FOVEA_UNSUPPORTED, FOVEA_ARG_V,
+       [](fovea_fixed_attention& a) { a.v.zero_point = 1; }},
       {"two that are wrong: the first counts", FOVEA_STRIDE, FOVEA_ARG_K,
        [](fovea_fixed_attention& a) { a.key_multipliers.head_stride = -1, a.mask.query_stride = -1; }},
   };

@@ -1,5 +1,6 @@
-// Bytes may stand anywhere: q, k, v, out, panels and scratch at odd addresses give the bits of aligned ones on every ISA. On boards each
-// unaligned load or store of the library faults (platforms/cortex-m/unaligned_trap.cpp).
+// Bytes may stand anywhere: q, k, v, out, panels and scratch at odd addresses give the bits of aligned ones
+// on every ISA. On boards each unaligned load or store of the library faults
+// (platforms/cortex-m/unaligned_trap.cpp).
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -29,7 +30,8 @@ size_t bytes(int32_t heads, int32_t tokens, int32_t dim) {
   return static_cast<size_t>(heads) * static_cast<size_t>(tokens) * static_cast<size_t>(dim);
 }
 
-void check_shifted(fovea_fixed_attention a, const fixed_problem& x, size_t shift, const std::vector<unsigned char>& expected) {
+void check_shifted(fovea_fixed_attention a, const fixed_problem& x, size_t shift,
+                   const std::vector<unsigned char>& expected) {
   const bool panels = a.k.layout == FOVEA_PANELS;
   shifted_copy q(a.q.data, bytes(a.q_heads, a.queries, a.dim), shift);
   shifted_copy k(a.k.data, panels ? x.key_panels.size() : bytes(x.kv_heads(), a.keys, a.dim), shift);
@@ -42,7 +44,8 @@ void check_shifted(fovea_fixed_attention a, const fixed_problem& x, size_t shift
   CHECK(std::memcmp(out.data(), expected.data(), expected.size()) == 0);
 }
 
-void check_all_shifts(const fixed_problem& x, const fovea_fixed_attention& layout, const std::vector<unsigned char>& expected) {
+void check_all_shifts(const fixed_problem& x, const fovea_fixed_attention& layout,
+                      const std::vector<unsigned char>& expected) {
   for (int32_t isa = FOVEA_FIXED_SCALAR; isa < FOVEA_FIXED_ISA_END; ++isa)
     for (size_t shift : {0, 1, 2, 3, 5}) {
       if (!fovea_fixed_has_isa(isa)) continue;
@@ -98,7 +101,8 @@ TEST_CASE("int8: rows and panels at any address are packed alike") {
     x.dims(dim).lengths(1, 70).make(FOVEA_FIXED_S8, 3);
     x.packed();
     const size_t size = bytes(1, 70, dim);
-    const auto check = [&](auto pack, const void* data, const std::vector<int8_t>& expected, size_t from, size_t to) {
+    const auto check = [&](auto pack, const void* data, const std::vector<int8_t>& expected, size_t from,
+                           size_t to) {
       CAPTURE(dim);
       CAPTURE(from);
       CAPTURE(to);

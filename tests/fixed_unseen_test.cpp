@@ -1,4 +1,5 @@
-// Rows that see nothing are zero on every ISA, whatever the row beside them sees, and whatever the first of their blocks holds.
+// Rows that see nothing are zero on every ISA, whatever the row beside them sees, and whatever the first of
+// their blocks holds.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -9,7 +10,8 @@
 namespace {
 
 // Every ISA, from rows and from panels, gives what the specification says.
-void check_bits(fixed_problem& x, const fovea_fixed_attention& call, const std::vector<unsigned char>& expected) {
+void check_bits(fixed_problem& x, const fovea_fixed_attention& call,
+                const std::vector<unsigned char>& expected) {
   for (int32_t isa = FOVEA_FIXED_SCALAR; isa < FOVEA_FIXED_ISA_END; ++isa) {
     if (!fovea_fixed_has_isa(isa)) continue;
     for (const bool packed : {false, true}) {
@@ -62,7 +64,8 @@ TEST_CASE("int8: a row whose keys are all masked is zero") {
   check_holes("every row masked", [](int32_t, int32_t) { return false; });
   check_holes("one row of a pair masked", [](int32_t query, int32_t) { return query % 2 == 0; });
   check_holes("the first block masked", [](int32_t, int32_t key) { return key >= 64; });
-  check_holes("the first two blocks masked for some", [](int32_t query, int32_t key) { return query % 2 == 0 || key >= 128; });
+  check_holes("the first two blocks masked for some",
+              [](int32_t query, int32_t key) { return query % 2 == 0 || key >= 128; });
   check_holes("a block between others masked", [](int32_t, int32_t key) { return key / 64 != 1; });
 }
 
@@ -75,10 +78,12 @@ TEST_CASE("int8: a row that begins before all keys is zero, the row beside it is
     }
 }
 
-TEST_CASE("int8: without keys every row is zero and scratch ends where it should, wherever keys would begin") {
+TEST_CASE(
+    "int8: without keys every row is zero and scratch ends where it should, wherever keys would begin") {
   for (int32_t first : {0, 53, 64}) {
     fixed_problem x("no keys");
-    fovea_fixed_attention a = x.heads(4, 2).dims(59, 10).lengths(3, 0).first_key(first).make(FOVEA_FIXED_S8, 7);
+    fovea_fixed_attention a = x.heads(4, 2).dims(59, 10).lengths(3, 0).first_key(first).make(FOVEA_FIXED_S8,
+                                                                                             7);
     for (a.isa = FOVEA_FIXED_SCALAR; a.isa < FOVEA_FIXED_ISA_END; ++a.isa) {
       if (!fovea_fixed_has_isa(a.isa)) continue;
       CAPTURE(first);

@@ -97,9 +97,12 @@ TEST_CASE("Q15: every call gives the bits of the specification") {
 
 TEST_CASE("Q15: scores of every shift, octaves and sinks at their limits, outputs of every scale") {
   fixed_problem x("limits");
-  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(2, 70).biased().sinks().wide().make(FOVEA_FIXED_S16, 3);
-  std::vector<int32_t> bias(static_cast<const int32_t*>(a.bias.data), static_cast<const int32_t*>(a.bias.data) + 2 * 2 * 70);
-  const int32_t limits[] = {INT32_MAX, INT32_MIN, INT32_MIN + 1, 0, 1 << 28, -(1 << 28), (1 << 28) - 1, 1 - (1 << 28), 65536, 17};
+  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(2, 70).biased().sinks().wide().make(
+      FOVEA_FIXED_S16, 3);
+  std::vector<int32_t> bias(static_cast<const int32_t*>(a.bias.data),
+                            static_cast<const int32_t*>(a.bias.data) + 2 * 2 * 70);
+  const int32_t limits[] = {INT32_MAX,  INT32_MIN,     INT32_MIN + 1, 0,     1 << 28,
+                            -(1 << 28), (1 << 28) - 1, 1 - (1 << 28), 65536, 17};
   for (int32_t bits : {15, 22}) {
     a.weight_bits = bits;
     CAPTURE(bits);

@@ -1,5 +1,5 @@
-// Attention on 16-bit numbers from its written specification (docs/fixed_point.md, "16 bits"), in integers of 128 bits where 64 might not
-// do. It shares no code with the library.
+// Attention on 16-bit numbers from its written specification (docs/fixed_point.md, "16 bits"), in integers of
+// 128 bits where 64 might not do. It shares no code with the library.
 #pragma once
 #include "fixed_reference.hpp"
 
@@ -39,10 +39,12 @@ struct sums {
 
 class row {
  public:
-  row(const call& x, int32_t h, int32_t i) : x_(x), a_(x.a), h_(h), i_(i), fraction_(a_.weight_bits == 22 ? 22 : 16) {
+  row(const call& x, int32_t h, int32_t i)
+      : x_(x), a_(x.a), h_(h), i_(i), fraction_(a_.weight_bits == 22 ? 22 : 16) {
     s_.acc.assign(static_cast<size_t>(x.v_dim()), 0);
     add_sink();
-    for (int32_t block = a_.first_key / 64; block * 64 < a_.first_key + a_.keys; ++block) add_block(block * 64);
+    for (int32_t block = a_.first_key / 64; block * 64 < a_.first_key + a_.keys; ++block)
+      add_block(block * 64);
   }
   const sums& result() const { return s_; }
 
@@ -60,7 +62,8 @@ class row {
     const huge product = huge{x_.score(h_, i_, n)} * x_.multiplier(h_, n);
     huge more = x_.bias(h_, i_, n);
     if (a_.alibi) more -= huge{a_.alibi[h_]} * std::llabs(x_.position(i_) - a_.first_key - n);
-    return limited((down >= 0 ? product >> down : product * (huge{1} << -down)) + more * (huge{1} << (fraction_ - 16)));
+    return limited((down >= 0 ? product >> down : product * (huge{1} << -down)) +
+                   more * (huge{1} << (fraction_ - 16)));
   }
   void raise(huge t) {
     const wide wanted = static_cast<wide>((t + (huge{1} << fraction_) - 1) >> fraction_);
@@ -71,7 +74,8 @@ class row {
   }
   void add_sink() {
     if (!a_.sinks) return;
-    const huge t = std::clamp<wide>(a_.sinks[h_], 1 - (1 << 28), (1 << 28) - 1) * (huge{1} << (fraction_ - 16));
+    const huge t = std::clamp<wide>(a_.sinks[h_], 1 - (1 << 28), (1 << 28) - 1) *
+                   (huge{1} << (fraction_ - 16));
     raise(t);
     s_.sum += weight(t);
   }
@@ -113,7 +117,8 @@ inline int16_t integer_output(const call& x, int32_t h, const sums& s, size_t c)
   if (s.sum == 0) return static_cast<int16_t>(x.a.out.zero_point);
   int length = 1;
   while (s.sum >> length) ++length;
-  const huge multiplier = (huge{inverse_of(static_cast<wide>(s.sum), length)} * x.scale(h).out_multiplier) >> 31;
+  const huge multiplier = (huge{inverse_of(static_cast<wide>(s.sum), length)} * x.scale(h).out_multiplier) >>
+                          31;
   const huge acc = length > 16 ? round_shift(s.acc[c], length - 16) : s.acc[c] * (huge{1} << (16 - length));
   const huge y = round_shift((acc * multiplier) >> 32, 14 - x.scale(h).out_shift) + x.a.out.zero_point;
   return static_cast<int16_t>(y < -32768 ? -32768 : y > 32767 ? 32767 : y);

@@ -1,4 +1,5 @@
-// Attention on 16-bit numbers: as close to the exact result as its weights allow, and the same whatever the scratch and the parts.
+// Attention on 16-bit numbers: as close to the exact result as its weights allow, and the same whatever the
+// scratch and the parts.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -21,7 +22,8 @@ double quality(const fixed_problem& x, double unit) {
         int16_t s = 0;
         if (a.out.dtype == FOVEA_FIXED_F32) std::memcpy(&f, x.out.data() + at * sizeof f, sizeof f);
         if (a.out.dtype == FOVEA_FIXED_S16) std::memcpy(&s, x.out.data() + at * sizeof s, sizeof s);
-        const double y = (a.out.dtype == FOVEA_FIXED_F32 ? static_cast<double>(f) : s - a.out.zero_point) * unit;
+        const double y = (a.out.dtype == FOVEA_FIXED_F32 ? static_cast<double>(f) : s - a.out.zero_point) *
+                         unit;
         signal += right[c] * right[c], error += (y - right[c]) * (y - right[c]);
       }
     }
@@ -52,11 +54,31 @@ TEST_CASE("Q15 attention keeps its promise of quality") {
       {fixed_problem("peaky").heads(2, 1).dims(64).lengths(6, 512).steepness(peaky), 15, 65, 72},
       {fixed_problem("peaky, 22 bits").heads(2, 1).dims(64).lengths(6, 512).steepness(peaky), 22, 110, 72},
       {fixed_problem("causal, odd dims").heads(2, 1).dims(33, 21).lengths(40, 100).causal(), 22, 110, 72},
-      {fixed_problem("ALiBi, bias and a window").heads(2, 1).dims(32).lengths(9, 140).causal().alibi().biased().window(90, 0), 22, 100, 72},
+      {fixed_problem("ALiBi, bias and a window")
+           .heads(2, 1)
+           .dims(32)
+           .lengths(9, 140)
+           .causal()
+           .alibi()
+           .biased()
+           .window(90, 0),
+       22, 100, 72},
       {fixed_problem("sinks").heads(4, 2).dims(32).lengths(6, 140).causal().sinks(), 15, 75, 64},
       {fixed_problem("sinks, 22 bits").heads(4, 2).dims(32).lengths(6, 140).causal().sinks(), 22, 110, 64},
-      {fixed_problem("one key, extremes").heads(1).dims(64).lengths(2, 1).data(filling::extremes).steepness(0.01), 15, 100, 80},
-      {fixed_problem("extremes, 22 bits").heads(1).dims(64).lengths(2, 130).data(filling::extremes).steepness(0.01), 22, 100, 75},
+      {fixed_problem("one key, extremes")
+           .heads(1)
+           .dims(64)
+           .lengths(2, 1)
+           .data(filling::extremes)
+           .steepness(0.01),
+       15, 100, 80},
+      {fixed_problem("extremes, 22 bits")
+           .heads(1)
+           .dims(64)
+           .lengths(2, 130)
+           .data(filling::extremes)
+           .steepness(0.01),
+       22, 100, 75},
   };
   for (promise& p : all)
     for (int32_t type : {FOVEA_FIXED_F32, FOVEA_FIXED_S16}) {
@@ -107,7 +129,8 @@ TEST_CASE("Q15: a slope takes away more than any score, however far a key lies")
 }
 
 TEST_CASE("Q15: a fine output, whose shift goes to the left") {
-  // q = k = 0: one key has all the weight. Its value 1 leaves as 1 * 2^30 * 2^(shift - 31), limited to 16 bits.
+  // q = k = 0: one key has all the weight. Its value 1 leaves as 1 * 2^30 * 2^(shift - 31), limited to 16
+  // bits.
   const std::vector<int16_t> q(16, 0), k(16, 0), v = {1, -1, 3};
   for (int32_t shift : {10, 14, 15, 16, 20}) {
     CAPTURE(shift);
@@ -120,7 +143,9 @@ TEST_CASE("Q15: a fine output, whose shift goes to the left") {
     a.scale = {1 << 30, 21, 16, 1 << 30, shift, 0x3f800000};
     CHECK(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
     for (size_t c = 0; c < 3; ++c) {
-      const int32_t exact = v[c] * (1 << (shift - 1)), limited = exact > 32767 ? 32767 : exact < -32768 ? -32768 : exact;
+      const int32_t exact = v[c] * (1 << (shift - 1)), limited = exact > 32767    ? 32767
+                                                                 : exact < -32768 ? -32768
+                                                                                  : exact;
       CHECK(std::abs(out[c] - limited) <= (std::abs(exact) > 40000 ? 0 : 1 + std::abs(exact) / 16384));
     }
   }

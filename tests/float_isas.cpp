@@ -17,6 +17,10 @@ bool isa_choice::choose(const char* name) {
   return isas::only() != FOVEA_ISA_BEST;
 }
 
-const char* isa_choice::name() { return isas::only() == FOVEA_ISA_BEST ? "all" : fovea_isa_name(isas::only()); }
+const char* isa_choice::name() {
+  return isas::only() == FOVEA_ISA_BEST ? "all" : fovea_isa_name(isas::only());
+}
 
-void report::digest(int32_t isa, uint64_t value) { digest(fovea_isa_name(isa), isas::promises_bits(isa), value); }
+void report::digest(int32_t isa, uint64_t value) {
+  digest(fovea_isa_name(isa), isas::promises_bits(isa), value);
+}

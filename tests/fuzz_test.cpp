@@ -1,6 +1,7 @@
-// Random calls: every ISA, scratch, part and layout gives the bits of the written arithmetic whatever hidden memory holds, a NaN reaches
-// the rows that see it and no other, and a call that is broken in one place is refused. One seed makes one call; a failure names it.
-// FOVEA_FUZZ_CALLS: how many, of the seeds 1, 2, 3 and so on. FOVEA_FUZZ_SEED: that one alone.
+// Random calls: every ISA, scratch, part and layout gives the bits of the written arithmetic whatever hidden
+// memory holds, a NaN reaches the rows that see it and no other, and a call that is broken in one place is
+// refused. One seed makes one call; a failure names it. FOVEA_FUZZ_CALLS: how many, of the seeds 1, 2, 3 and
+// so on. FOVEA_FUZZ_SEED: that one alone.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -32,11 +33,13 @@ std::string in_words(const shape& s) {
   const auto tell = [&](bool when, const auto&... words) {
     if (when) (to << ... << words);
   };
-  tell(true, "heads ", a.q_heads, '/', a.kv_heads, ", dims ", a.dim, '/', a.v_dim, ", queries ", a.queries, ", keys ", a.keys, " from ",
-       a.first_key, ", ", stored[static_cast<int>(s.stored)], ", scores of ", s.score_size);
+  tell(true, "heads ", a.q_heads, '/', a.kv_heads, ", dims ", a.dim, '/', a.v_dim, ", queries ", a.queries,
+       ", keys ", a.keys, " from ", a.first_key, ", ", stored[static_cast<int>(s.stored)], ", scores of ",
+       s.score_size);
   tell((a.flags & FOVEA_CAUSAL) != 0, ", causal");
   tell((a.flags & FOVEA_POSITION) != 0, ", position ", a.position);
-  tell((a.flags & FOVEA_WINDOW) != 0, ", window ", a.window_left, ' ', a.window_right, " keeping ", a.keep_first);
+  tell((a.flags & FOVEA_WINDOW) != 0, ", window ", a.window_left, ' ', a.window_right, " keeping ",
+       a.keep_first);
   tell(a.prefix > 0, ", prefix ", a.prefix);
   tell((a.flags & FOVEA_SCALE) != 0, ", scale ", a.scale);
   tell(a.softcap > 0, ", softcap ", a.softcap);
@@ -45,7 +48,8 @@ std::string in_words(const shape& s) {
   tell(wish.mask != mask_kind::none, masks[static_cast<int>(wish.mask)], wish.mask_by_head ? " by head" : "",
        wish.mask_by_query ? " by query" : "", " of keys ", a.mask.keys);
   tell(wish.lse, ", log-sum-exp");
-  tell(wish.weights, ", weights of stage ", w.stage, ", heads ", w.first_head, '+', w.heads, ", queries ", w.first_query, '+', w.queries);
+  tell(wish.weights, ", weights of stage ", w.stage, ", heads ", w.first_head, '+', w.heads, ", queries ",
+       w.first_query, '+', w.queries);
   return to.str();
 }
 
@@ -83,11 +87,14 @@ class fuzzed_call {
     const data::tensor& tensor = is_key ? p.k : p.v;
     const int32_t head = lot_.between(0, tensor.heads - 1), row = lot_.between(0, a.keys - 1);
     spoilt::put_bits(tensor.at(head, row, lot_.between(0, tensor.dim - 1)), nan);
-    spoilt_ += (is_key ? ", NaN in k, head " : ", NaN in v, head ") + std::to_string(head) + " row " + std::to_string(row);
+    spoilt_ += (is_key ? ", NaN in k, head " : ", NaN in v, head ") + std::to_string(head) + " row " +
+               std::to_string(row);
   }
 
   // Each ISA draws by itself, so that no choice of ISAs changes what another one does.
-  data::lottery lot_of(int32_t isa) const { return data::lottery(seed_ + (static_cast<uint64_t>(isa) << 32)); }
+  data::lottery lot_of(int32_t isa) const {
+    return data::lottery(seed_ + (static_cast<uint64_t>(isa) << 32));
+  }
 
   void check_bits(problem& p) {
     const std::vector<float> written = numerics::attend(p.call());
@@ -105,7 +112,8 @@ class fuzzed_call {
   }
   static bool same_kind(float x, float y) { return std::isnan(x) == std::isnan(y); }
 
-  static void check_ways(problem& p, const fovea_attention& a, data::lottery& lot, const std::vector<float>& expected) {
+  static void check_ways(problem& p, const fovea_attention& a, data::lottery& lot,
+                         const std::vector<float>& expected) {
     const size_t least = fovea_scratch_least(&a), best = fovea_scratch_best(&a);
     REQUIRE(least <= FOVEA_SCRATCH(a.dim, p.out.dim));
     for (size_t size : {best, drawn::scratch_size(a, lot), least}) {
@@ -125,7 +133,8 @@ class fuzzed_call {
     const size_t size = drawn::scratch_size(a, lot);
     INFO("between closed pages, scratch ", size);
 #if defined(__linux__)
-    REQUIRE(data::same_numbers(fenced_call(p, a.isa, size, lot.one_in(2) ? fence::before : fence::behind).solve(), expected));
+    REQUIRE(data::same_numbers(
+        fenced_call(p, a.isa, size, lot.one_in(2) ? fence::before : fence::behind).solve(), expected));
 #endif
   }
 
@@ -143,10 +152,12 @@ class fuzzed_call {
     }
   }
 
-  static void check_refused(const problem& p, const fovea_attention& a, size_t scratch_size, int32_t argument) {
+  static void check_refused(const problem& p, const fovea_attention& a, size_t scratch_size,
+                            int32_t argument) {
     data::guarded<unsigned char> scratch(scratch_size);
     const int32_t status = fovea_attend(&a, scratch.data(), scratch.size());
-    REQUIRE_MESSAGE((status != FOVEA_OK && FOVEA_ARGUMENT(status) == argument), "refused as: ", status_text(status));
+    REQUIRE_MESSAGE((status != FOVEA_OK && FOVEA_ARGUMENT(status) == argument),
+                    "refused as: ", status_text(status));
     REQUIRE((p.out_memory.nothing_written() && p.modifiers.nothing_told() && scratch.nothing_written()));
   }
 

@@ -1,4 +1,5 @@
-// The library takes no memory from the heap, sets no errno and changes no floating-point mode. For systems that have these things.
+// The library takes no memory from the heap, sets no errno and changes no floating-point mode. For systems
+// that have these things.
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -29,8 +30,12 @@ void* __libc_memalign(size_t alignment, size_t size);
 void* malloc(size_t size) { return allocations += counting, __libc_malloc(size); }
 void* calloc(size_t count, size_t size) { return allocations += counting, __libc_calloc(count, size); }
 void* realloc(void* old, size_t size) { return allocations += counting, __libc_realloc(old, size); }
-void* memalign(size_t alignment, size_t size) { return allocations += counting, __libc_memalign(alignment, size); }
-void* aligned_alloc(size_t alignment, size_t size) { return allocations += counting, __libc_memalign(alignment, size); }
+void* memalign(size_t alignment, size_t size) {
+  return allocations += counting, __libc_memalign(alignment, size);
+}
+void* aligned_alloc(size_t alignment, size_t size) {
+  return allocations += counting, __libc_memalign(alignment, size);
+}
 }
 
 namespace {
@@ -53,8 +58,16 @@ TEST_CASE("no_call_takes_memory_from_the_heap") {
   };
   CHECK(allocations_during(allocate) > 0); // the counter counts
   problem p(shape("two spans, prefill").heads(4, 2).dims(20).lengths(20, 4200).causal());
-  problem told(
-      shape("every modifier").heads(4, 2).dims(9).lengths(5, 60).softcap(5).alibi().sinks().mask(mask_kind::shown).lse().weights(0));
+  problem told(shape("every modifier")
+                   .heads(4, 2)
+                   .dims(9)
+                   .lengths(5, 60)
+                   .softcap(5)
+                   .alibi()
+                   .sinks()
+                   .mask(mask_kind::shown)
+                   .lse()
+                   .weights(0));
   isas::for_each([&](int32_t isa) {
     fovea_attention a = p.call(isa);
     const fovea_attention b = told.call(isa);
@@ -68,14 +81,17 @@ TEST_CASE("no_call_takes_memory_from_the_heap") {
       failures += fovea_merge(&a) != FOVEA_OK;
       failures += fovea_pack_keys(panels.data(), 0, p.k.data, 0, p.k.tokens, p.k.dim) != FOVEA_OK;
       failures += fovea_attend(&b, scratch.data(), scratch.size()) != FOVEA_OK;
-      failures += fovea_isa_name(isa)[0] == 0 || fovea_reason_text(3)[0] == 0 || fovea_argument_text(3 << 8)[0] == 0;
+      failures += fovea_isa_name(isa)[0] == 0 || fovea_reason_text(3)[0] == 0 ||
+                  fovea_argument_text(3 << 8)[0] == 0;
     });
     CHECK(failures == 0);
     CHECK(taken == 0);
   });
 }
 #else
-TEST_CASE("no_call_takes_memory_from_the_heap") { report::skip("allocations are counted with glibc and without sanitizers"); }
+TEST_CASE("no_call_takes_memory_from_the_heap") {
+  report::skip("allocations are counted with glibc and without sanitizers");
+}
 #endif
 
 TEST_CASE("errno_and_rounding_mode_stay") {

@@ -1,5 +1,5 @@
-// Calls without work return at once, however large the counts beside the empty one are. Data that must not be read is given by
-// addresses where nothing stands.
+// Calls without work return at once, however large the counts beside the empty one are. Data that must not be
+// read is given by addresses where nothing stands.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -23,7 +23,8 @@ fovea_attention no_queries() {
 } // namespace
 
 TEST_CASE("no_queries_take_no_time") {
-  // Walking these heads and spans took 16 seconds; a test of time needs no clock when a walk would outlast the whole run.
+  // Walking these heads and spans took 16 seconds; a test of time needs no clock when a walk would outlast
+  // the whole run.
   isas::for_each([&](int32_t isa) {
     fovea_attention a = no_queries();
     a.isa = isa;

@@ -1,4 +1,5 @@
-// The digest of integer attention: what every core must give, whatever instruction set computes it. The table of ./dev test shows it.
+// The digest of integer attention: what every core must give, whatever instruction set computes it. The table
+// of ./dev test shows it.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -15,8 +16,18 @@ std::vector<fixed_problem> digest_set() {
   return {
       c("a causal prefill").heads(4, 2).dims(64).lengths(20, 70).causal(),
       c("odd dims, zero points").heads(2, 1).dims(37, 19).lengths(5, 130).zeros(17, -9, 5, -3).steepness(0.3),
-      c("decode of a group over 1,100 keys").heads(4, 1).dims(32).lengths(1, 1100).max_keys(4096).data(filling::uniform),
-      c("the reference rises in each block").heads(1).dims(64).lengths(7, 400).data(filling::rising).steepness(0.2),
+      c("decode of a group over 1,100 keys")
+          .heads(4, 1)
+          .dims(32)
+          .lengths(1, 1100)
+          .max_keys(4096)
+          .data(filling::uniform),
+      c("the reference rises in each block")
+          .heads(1)
+          .dims(64)
+          .lengths(7, 400)
+          .data(filling::rising)
+          .steepness(0.2),
       c("every byte an extreme").heads(1).dims(130).lengths(2, 130).data(filling::extremes).steepness(0.01),
       c("a window, kept keys, a mask, ALiBi and sinks")
           .heads(4, 2)
@@ -28,7 +39,14 @@ std::vector<fixed_problem> digest_set() {
           .masked()
           .alibi()
           .sinks(),
-      c("sinks and zero points").heads(4, 2).dims(48, 24).lengths(6, 140).causal().sinks().zeros(0, -9, 100, 5).steepness(0.3),
+      c("sinks and zero points")
+          .heads(4, 2)
+          .dims(48, 24)
+          .lengths(6, 140)
+          .causal()
+          .sinks()
+          .zeros(0, -9, 100, 5)
+          .steepness(0.3),
       c("a scale per head and per key").heads(4, 2).dims(32).lengths(6, 140).scale_per_head().scale_per_key(),
   };
 }

@@ -1,4 +1,5 @@
-// The ISAs of a test program as its command line knows them: float tests run on the one that --isa names or on all, integer tests on all.
+// The ISAs of a test program as its command line knows them: float tests run on the one that --isa names or
+// on all, integer tests on all.
 #pragma once
 
 namespace isa_choice {

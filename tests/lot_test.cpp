@@ -16,7 +16,8 @@ void draw_calls(uint32_t first_seed, uint32_t count) {
     const reference::answer expected = reference::attend(p.call());
     const std::vector<float> bits = numerics::attend(p.call());
     isas::for_each([&](int32_t isa) {
-      const std::vector<float> got = drawn::solve_in_parts(p, p.call(isa), lot.between(1, 6), lot.one_in(2), lot);
+      const std::vector<float> got = drawn::solve_in_parts(p, p.call(isa), lot.between(1, 6), lot.one_in(2),
+                                                           lot);
       reference::check_results(expected, got);
       if (isas::promises_bits(isa)) CHECK(data::same_bits(got, bits));
     });

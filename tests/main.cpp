@@ -52,7 +52,8 @@ void count_test(bool success) {
   run.skip_reason = nullptr;
 }
 
-// One digest speaks for the run when all ISAs that promise bits agree; an ISA without the promise speaks only when it is alone.
+// One digest speaks for the run when all ISAs that promise bits agree; an ISA without the promise speaks only
+// when it is alone.
 bool common_digest(uint64_t* digest) {
   const auto& digests = the_run().digests;
   bool found = false;
@@ -70,7 +71,8 @@ void print_report() {
   for (const digest_of_isa& each : run.digests)
     std::printf("digest: %s %08lx%08lx\n", each.isa, static_cast<unsigned long>(each.value >> 32),
                 static_cast<unsigned long>(each.value & 0xFFFFFFFFu));
-  if (run.share_of_bound > 0) std::printf("error: at most %d/1000 of the bound\n", static_cast<int>(1000 * run.share_of_bound) + 1);
+  if (run.share_of_bound > 0)
+    std::printf("error: at most %d/1000 of the bound\n", static_cast<int>(1000 * run.share_of_bound) + 1);
   for (const char* reason : run.skip_reasons) std::printf("report-skip: %s\n", reason);
   char digest[17] = "-";
   uint64_t value = 0;
@@ -88,7 +90,9 @@ struct report_listener : doctest::IReporter {
   void test_run_end(const doctest::TestRunStats&) override { print_report(); }
   void test_case_start(const doctest::TestCaseData&) override {}
   void test_case_reenter(const doctest::TestCaseData&) override {}
-  void test_case_end(const doctest::CurrentTestCaseStats& stats) override { count_test(stats.testCaseSuccess); }
+  void test_case_end(const doctest::CurrentTestCaseStats& stats) override {
+    count_test(stats.testCaseSuccess);
+  }
   void test_case_exception(const doctest::TestCaseException& exception) override {
     if (exception.is_crash) tell_contexts();
   }
@@ -119,7 +123,9 @@ REGISTER_LISTENER("report", 1, report_listener);
 
 void report::skip(const char* reason) { the_run().skip_reason = reason; }
 
-void report::digest(const char* isa, bool promises_bits, uint64_t value) { the_run().digests.push_back({isa, promises_bits, value}); }
+void report::digest(const char* isa, bool promises_bits, uint64_t value) {
+  the_run().digests.push_back({isa, promises_bits, value});
+}
 
 void report::share_of_bound(double share) {
   if (share > the_run().share_of_bound) the_run().share_of_bound = share;
@@ -135,7 +141,8 @@ int main(int argc, char** argv) {
     }
     if (std::strcmp(argv[i], "--accuracy") == 0) the_run().accuracy_wanted = true;
     if (std::strncmp(argv[i], "--isa=", 6) == 0 && !isa_choice::choose(argv[i] + 6)) {
-      std::fprintf(stderr, "This machine does not run the ISA \"%s\": choose one that --list-isas prints.\n", argv[i] + 6);
+      std::fprintf(stderr, "This machine does not run the ISA \"%s\": choose one that --list-isas prints.\n",
+                   argv[i] + 6);
       return 2;
     }
   }

@@ -1,4 +1,5 @@
-// What a call may touch: nothing beside the rows is read, nothing beside the results and the given scratch is written.
+// What a call may touch: nothing beside the rows is read, nothing beside the results and the given scratch is
+// written.
 #include <doctest/doctest.h>
 
 #include "fenced_call.hpp"
@@ -39,8 +40,19 @@ std::vector<shape> ragged_shapes() {
           .mask(mask_kind::bias)
           .lse()
           .weights(3),
-      shape("a short mask for all heads").heads(4, 2).dims(5).lengths(7, 40).mask(mask_kind::shown, false).mask_keys(21).weights(1),
-      shape("one row of bias for all, decode").heads(6, 2).dims(20).lengths(1, 261).mask(mask_kind::bias, false, false).weights(2),
+      shape("a short mask for all heads")
+          .heads(4, 2)
+          .dims(5)
+          .lengths(7, 40)
+          .mask(mask_kind::shown, false)
+          .mask_keys(21)
+          .weights(1),
+      shape("one row of bias for all, decode")
+          .heads(6, 2)
+          .dims(20)
+          .lengths(1, 261)
+          .mask(mask_kind::bias, false, false)
+          .weights(2),
   };
 }
 
@@ -52,7 +64,8 @@ TEST_CASE("any_scratch_gives_the_same_bits_and_is_not_left") {
     problem p(s);
     isas::for_each([&](int32_t isa) {
       const fovea_attention a = p.call(isa);
-      const size_t least = fovea_scratch_least(&a), best = fovea_scratch_best(&a), constant = FOVEA_SCRATCH(a.dim, p.out.dim);
+      const size_t least = fovea_scratch_least(&a), best = fovea_scratch_best(&a),
+                   constant = FOVEA_SCRATCH(a.dim, p.out.dim);
       const std::vector<float> expected = solve(p, a, best);
       const size_t sizes[] = {least, least + 1, constant, (least + best) / 2, 16384, 65536, best + 1000};
       for (size_t size : sizes) {
@@ -101,10 +114,12 @@ TEST_CASE("inputs_stay_as_they_are") {
 }
 
 TEST_CASE("an_earlier_call_leaves_nothing_behind_in_scratch") {
-  problem small(shape("small").dims(5).lengths(2, 20)), large(shape("large, with huge scores").dims(9).lengths(20, 300).scores(1e9f));
+  problem small(shape("small").dims(5).lengths(2, 20)),
+      large(shape("large, with huge scores").dims(9).lengths(20, 300).scores(1e9f));
   isas::for_each([&](int32_t isa) {
     const fovea_attention a = small.call(isa), b = large.call(isa);
-    const size_t size = fovea_scratch_best(&a) > fovea_scratch_best(&b) ? fovea_scratch_best(&a) : fovea_scratch_best(&b);
+    const size_t size = fovea_scratch_best(&a) > fovea_scratch_best(&b) ? fovea_scratch_best(&a)
+                                                                        : fovea_scratch_best(&b);
     const std::vector<float> expected = solve(small, a, size);
     data::guarded<unsigned char> scratch(size);
     CHECK(fovea_attend(&b, scratch.data(), size) == FOVEA_OK);

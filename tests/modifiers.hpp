@@ -1,4 +1,5 @@
-// What may change the scores of a problem, and what a call tells beside its results: wishes in a shape, memory in a problem.
+// What may change the scores of a problem, and what a call tells beside its results: wishes in a shape,
+// memory in a problem.
 #pragma once
 #include <limits>
 
@@ -7,7 +8,8 @@
 
 enum class mask_kind { none, shown, bias };
 
-// Which modifiers a shape wants. What is a plain number (softcap, the stage of weights, the mask's keys) stands in the call itself.
+// Which modifiers a shape wants. What is a plain number (softcap, the stage of weights, the mask's keys)
+// stands in the call itself.
 struct modifier_wish {
   float slopes = 0, sinks = 0; // about this large; 0: none
   mask_kind mask = mask_kind::none;
@@ -43,8 +45,8 @@ class modifier_memory {
   }
   void wipe() { lse.wipe(), weights.wipe(); }
   bool guards_hold() const {
-    return alibi.guards_hold() && sinks.guards_hold() && shown.guards_hold() && bias.guards_hold() && lse.guards_hold() &&
-           weights.guards_hold();
+    return alibi.guards_hold() && sinks.guards_hold() && shown.guards_hold() && bias.guards_hold() &&
+           lse.guards_hold() && weights.guards_hold();
   }
   bool nothing_told() const { return lse.nothing_written() && weights.nothing_written(); }
 
@@ -54,7 +56,8 @@ class modifier_memory {
   }
   void hide(int32_t head, int32_t query, int32_t key) {
     if (wish_.mask == mask_kind::shown) shown[place(head, query, key)] = 0;
-    if (wish_.mask == mask_kind::bias) bias[place(head, query, key)] = -std::numeric_limits<float>::infinity();
+    if (wish_.mask == mask_kind::bias)
+      bias[place(head, query, key)] = -std::numeric_limits<float>::infinity();
   }
 
   data::guarded<float> alibi{0}, sinks{0}, bias{0}, lse{0}, weights{0};
@@ -63,7 +66,8 @@ class modifier_memory {
  private:
   static data::guarded<float> noise_of(int32_t count, uint32_t seed, float size) {
     data::guarded<float> numbers(static_cast<size_t>(count));
-    for (int32_t n = 0; n < count; ++n) numbers[static_cast<size_t>(n)] = size * data::noise(seed, static_cast<uint32_t>(n));
+    for (int32_t n = 0; n < count; ++n)
+      numbers[static_cast<size_t>(n)] = size * data::noise(seed, static_cast<uint32_t>(n));
     return numbers;
   }
 
@@ -81,7 +85,9 @@ class modifier_memory {
     query_stride_ = wish_.mask_by_query ? keys + 3 : 0;
     head_stride_ = wish_.mask_by_head ? (wish_.mask_by_query ? queries * query_stride_ + 3 : keys + 3) : 0;
     const bool any = heads > 0 && queries > 0;
-    const size_t count = any ? static_cast<size_t>((heads - 1) * head_stride_ + (queries - 1) * query_stride_ + keys) : 0;
+    const size_t count = any ? static_cast<size_t>((heads - 1) * head_stride_ +
+                                                   (queries - 1) * query_stride_ + keys)
+                             : 0;
     if (wish_.mask == mask_kind::bias) bias = data::guarded<float>(count);
     if (wish_.mask == mask_kind::shown) shown = data::guarded<unsigned char>(count);
     for (int32_t h = 0; h < heads; ++h)
@@ -95,7 +101,8 @@ class modifier_memory {
     const float x = data::noise(seed, row + j);
     if (wish_.mask == mask_kind::shown) shown[place(head, query, key)] = x > 0.5f ? 1 : 0x80;
     if (wish_.mask == mask_kind::bias) bias[place(head, query, key)] = 3 * x;
-    const bool whole_row = data::noise(seed + 1, row) < -0.75f, whole_panel = data::noise(seed + 2, row + j / 16) < -0.7f;
+    const bool whole_row = data::noise(seed + 1, row) < -0.75f,
+               whole_panel = data::noise(seed + 2, row + j / 16) < -0.7f;
     if (whole_row || whole_panel || x < -0.6f) hide(head, query, key);
   }
 

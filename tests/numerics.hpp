@@ -1,5 +1,5 @@
-// The float32 arithmetic of docs/numerics.md once more: one row, one key, one number after the other, in plain scalar code.
-// The library must give these bits on every ISA with fma; nothing here is shared with it.
+// The float32 arithmetic of docs/numerics.md once more: one row, one key, one number after the other, in
+// plain scalar code. The library must give these bits on every ISA with fma; nothing here is shared with it.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -57,8 +57,8 @@ inline float log2(float x) {
   const int32_t n = static_cast<int32_t>(bits_of(x) - root_half) >> 23;
   const float f = float_of(bits_of(x) - (static_cast<uint32_t>(n) << 23)) - 1.0f;
   float p = 1.25696182e-1f;
-  for (float c :
-       {-2.10060403e-1f, 2.17133313e-1f, -2.38550633e-1f, 2.87693858e-1f, -3.60720158e-1f, 4.80920643e-1f, -7.21347153e-1f, 1.44269490f})
+  for (float c : {-2.10060403e-1f, 2.17133313e-1f, -2.38550633e-1f, 2.87693858e-1f, -3.60720158e-1f,
+                  4.80920643e-1f, -7.21347153e-1f, 1.44269490f})
     p = fma(p, f, c);
   return fma(p, f, static_cast<float>(n));
 }
@@ -139,7 +139,9 @@ class row {
     stretch_ = exponent;
   }
 
-  bool attends(int64_t j) const { return reference::attends(a_, head_, query_, static_cast<int32_t>(j - a_.first_key)); }
+  bool attends(int64_t j) const {
+    return reference::attends(a_, head_, query_, static_cast<int32_t>(j - a_.first_key));
+  }
 
   float score(int64_t j) const {
     const float* k = reference::row(a_.k, kv_head_, j - a_.first_key, a_.keys, a_.dim);
@@ -150,11 +152,13 @@ class row {
 
   float capped(int64_t j) const { return a_.softcap > 0 ? softcapped(score(j), a_.softcap) : score(j); }
 
-  // ALiBi counts from the first key of the block; what it makes of a score, and what a finite bias makes of it, is held above `lowest`.
+  // ALiBi counts from the first key of the block; what it makes of a score, and what a finite bias makes of
+  // it, is held above `lowest`.
   float biased(int64_t j) const {
     float s = capped(j);
     const int64_t block = j / block_keys * block_keys, lane = j % 16;
-    const float distance = static_cast<float>(reference::position(a_, query_) - block) - static_cast<float>(j - block - lane);
+    const float distance = static_cast<float>(reference::position(a_, query_) - block) -
+                           static_cast<float>(j - block - lane);
     const float slope = a_.alibi == nullptr ? 0.0f : -a_.alibi[head_] * log2_e;
     if (slope != 0) s = fma(slope, std::fabs(distance - static_cast<float>(lane)), s);
     if (slope != 0 && s < lowest) s = lowest;
@@ -167,7 +171,8 @@ class row {
     const int64_t end_of_keys = int64_t{a_.first_key} + a_.keys;
     for (int64_t span = a_.first_key / span_keys * span_keys; span < end_of_keys; span += span_keys) {
       gathered of_span;
-      for (int64_t block = span; block < span + span_keys && block < end_of_keys; block += block_keys) visit(block, of_span);
+      for (int64_t block = span; block < span + span_keys && block < end_of_keys; block += block_keys)
+        visit(block, of_span);
       merge(of_span, all_);
     }
   }
@@ -233,7 +238,8 @@ class row {
     for (int half = 8; half > 0; half /= 2)
       for (int i = 0; i < half; ++i) tree[i] += tree[i + half];
     const float logit = a_.sinks == nullptr ? hidden : a_.sinks[head_] * log2_e;
-    const float highest = nearest(logit) > all_.top ? nearest(logit) : all_.top, old = exp2(all_.top - highest, 0.0f);
+    const float highest = nearest(logit) > all_.top ? nearest(logit) : all_.top,
+                old = exp2(all_.top - highest, 0.0f);
     const float total = fma(tree[0], old, logit == hidden ? 0.0f : exp2(logit - highest, 0.0f));
     if (total != total) return {total, total};
     if (!(total > 0)) return {0.0f, hidden};

@@ -1,4 +1,5 @@
-// Operations on rows read and write nothing beside their arrays: each array touches a page that nobody may touch.
+// Operations on rows read and write nothing beside their arrays: each array touches a page that nobody may
+// touch.
 #include "fence.hpp"
 #include "ops_table.hpp"
 #if defined(__linux__)
@@ -56,10 +57,12 @@ TEST_CASE("softmax_reads_and_writes_nothing_beside_its_rows") {
             s.isa = isa;
             REQUIRE(fovea_softmax(&s) == FOVEA_OK);
             if (in.count > 0) std::memcpy(in.data(), t.in.data(), in.count * sizeof(float));
-            s.in = in.data(), s.out = in_place ? in.data() : out.data(), s.lse = n == 0 ? nullptr : lse.data();
+            s.in = in.data(), s.out = in_place ? in.data() : out.data(),
+            s.lse = n == 0 ? nullptr : lse.data();
             REQUIRE(fovea_softmax(&s) == FOVEA_OK);
             if (n > 0) CHECK(std::memcmp(s.out, t.out.data(), in.count * sizeof(float)) == 0);
-            if (n > 0) CHECK(std::memcmp(lse.data(), t.lse.data(), static_cast<size_t>(rows) * sizeof(float)) == 0);
+            if (n > 0)
+              CHECK(std::memcmp(lse.data(), t.lse.data(), static_cast<size_t>(rows) * sizeof(float)) == 0);
           }
         });
       }

@@ -1,4 +1,5 @@
-// Dot products and matrix times vector: against sums in double, with the same bits on every ISA; what they refuse.
+// Dot products and matrix times vector: against sums in double, with the same bits on every ISA; what they
+// refuse.
 #include "ops_table.hpp"
 
 using namespace ops;

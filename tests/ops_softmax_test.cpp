@@ -35,7 +35,8 @@ TEST_CASE("softmax_in_place_gives_the_same_bits") {
         int different = 0;
         for (int32_t r = 0; r < 3; ++r)
           for (int32_t c = 0; c < n; ++c)
-            different += both[static_cast<size_t>(r * t.in_stride + c)] != apart[static_cast<size_t>(r * n + c)];
+            different += both[static_cast<size_t>(r * t.in_stride + c)] !=
+                         apart[static_cast<size_t>(r * n + c)];
         CHECK(different == 0);
         CHECK(both.guards_hold());
       }
@@ -91,7 +92,8 @@ TEST_CASE("softmax_of_many_rows_has_the_bits_of_each_alone") {
           t.out.wipe(), t.lse.wipe();
           for (int32_t r = 0; r < rows; ++r) {
             fovea_softmax_rows one = s;
-            one.rows = 1, one.in = s.in + r * t.in_stride, one.out = s.out + r * t.out_stride, one.lse = s.lse + r;
+            one.rows = 1, one.in = s.in + r * t.in_stride, one.out = s.out + r * t.out_stride,
+            one.lse = s.lse + r;
             CHECK(fovea_softmax(&one) == FOVEA_OK);
           }
           const std::vector<float> alone = t.results();
@@ -152,7 +154,9 @@ TEST_CASE("softmax_with_scale_softcap_and_masks") {
         }
       fovea_softmax_rows s = t.call();
       s.flags = FOVEA_SCALE, s.scale = o.scale, s.softcap = o.softcap;
-      s.mask.data = o.mask == 0 ? nullptr : o.mask == 1 ? static_cast<const void*>(shown.data()) : bias.data();
+      s.mask.data = o.mask == 0   ? nullptr
+                    : o.mask == 1 ? static_cast<const void*>(shown.data())
+                                  : bias.data();
       s.mask.is_bias = o.mask == 2, s.mask.query_stride = o.row_by_row ? stride : 0, s.mask.keys = o.keys;
       check_everywhere(t, s, &bits);
     }

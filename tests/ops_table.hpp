@@ -55,7 +55,8 @@ inline answer textbook(const fovea_softmax_rows& s, const float* row, int32_t r)
 // docs/numerics.md, section 9: of a weight, and of the log-sum-exp.
 inline double weight_bound(const fovea_softmax_rows& s, const answer& a, double weight) {
   const bool modified = s.mask.data != nullptr || s.softcap != 0;
-  const double scores = modified ? 8 * a.size : 0, distance = std::fmin(70, -std::log(std::fmax(weight, 1e-43)));
+  const double scores = modified ? 8 * a.size : 0,
+               distance = std::fmin(70, -std::log(std::fmax(weight, 1e-43)));
   return (4 * distance + 4 * std::log(s.columns) + s.columns / 256 + 32 + scores) * u * weight + 3.2e-30;
 }
 inline double lse_bound(const fovea_softmax_rows& s, const answer& a) {
@@ -77,9 +78,12 @@ struct table {
         out(extent(out_stride)),
         lse(static_cast<size_t>(rows_)) {
     for (int32_t r = 0; r < rows; ++r)
-      for (int32_t c = 0; c < columns; ++c) at(r, c) = size * data::noise(17, static_cast<uint32_t>(r * 8192 + c));
+      for (int32_t c = 0; c < columns; ++c)
+        at(r, c) = size * data::noise(17, static_cast<uint32_t>(r * 8192 + c));
   }
-  size_t extent(ptrdiff_t stride) const { return rows == 0 ? 0 : static_cast<size_t>((rows - 1) * stride + columns); }
+  size_t extent(ptrdiff_t stride) const {
+    return rows == 0 ? 0 : static_cast<size_t>((rows - 1) * stride + columns);
+  }
   float& at(int32_t r, int32_t c) { return in[static_cast<size_t>(r * in_stride + c)]; }
   float result(int32_t r, int32_t c) const { return out[static_cast<size_t>(r * out_stride + c)]; }
   std::vector<float> results() const {
@@ -110,7 +114,8 @@ inline void check_results(table& t, const fovea_softmax_rows& s) {
     const answer a = textbook(s, &t.at(r, 0), r);
     for (int32_t c = 0; c < t.columns; ++c) {
       const double weight = a.weight[static_cast<size_t>(c)], error = std::fabs(t.result(r, c) - weight);
-      wrong += !(error <= weight_bound(s, a, weight)) || (std::isinf(a.score[static_cast<size_t>(c)]) && t.result(r, c) != 0);
+      wrong += !(error <= weight_bound(s, a, weight)) ||
+               (std::isinf(a.score[static_cast<size_t>(c)]) && t.result(r, c) != 0);
     }
     const float lse = t.lse[static_cast<size_t>(r)];
     wrong += std::isinf(a.lse) ? lse != -infinite : !(std::fabs(lse - a.lse) <= lse_bound(s, a));

@@ -1,4 +1,5 @@
-// Packing keys into panels: every element in its place, nothing else touched, in one call or key by key, and attention reads them.
+// Packing keys into panels: every element in its place, nothing else touched, in one call or key by key, and
+// attention reads them.
 #include <doctest/doctest.h>
 
 #include "isas.hpp"
@@ -37,16 +38,19 @@ TEST_CASE("packed_keys_stand_in_panels_and_nothing_else_is_written") {
     INFO(doctest::String(pack.why));
     const int32_t keys = pack.at + pack.count, panels_of = (keys + 15) / 16;
     const ptrdiff_t stride = pack.dim + pack.gap;
-    data::guarded<float> rows(static_cast<size_t>(pack.count * stride)), panels(static_cast<size_t>(panels_of * 16 * pack.dim));
+    data::guarded<float> rows(static_cast<size_t>(pack.count * stride)),
+        panels(static_cast<size_t>(panels_of * 16 * pack.dim));
     const data::tensor k{rows.data(), 0, stride, 1, pack.count, pack.dim};
     data::fill(k, 3, 1);
-    CHECK(fovea_pack_keys(panels.data(), pack.at, rows.data(), pack.gap == 0 ? 0 : stride, pack.count, pack.dim) == FOVEA_OK);
+    CHECK(fovea_pack_keys(panels.data(), pack.at, rows.data(), pack.gap == 0 ? 0 : stride, pack.count,
+                          pack.dim) == FOVEA_OK);
     int wrong = 0;
     for (int32_t key = 0; key < panels_of * 16; ++key)
       for (int32_t c = 0; c < pack.dim; ++c) {
         const bool given = key >= pack.at && key < keys;
         const float x = panels[static_cast<size_t>((key / 16 * pack.dim + c) * 16 + key % 16)];
-        wrong += given ? !place_is(panels, key, c, pack.dim, k.at(0, key - pack.at, c)) : !data::is_untouched(x);
+        wrong += given ? !place_is(panels, key, c, pack.dim, k.at(0, key - pack.at, c))
+                       : !data::is_untouched(x);
       }
     CHECK(wrong == 0);
     CHECK((panels.guards_hold() && rows.guards_hold()));
@@ -86,7 +90,8 @@ TEST_CASE("keys_may_be_packed_one_by_one") {
   data::guarded<float> rows(keys * dim), at_once(48 * dim), one_by_one(48 * dim);
   data::fill({rows.data(), 0, dim, 1, keys, dim}, 4, 1);
   CHECK(fovea_pack_keys(at_once.data(), 0, rows.data(), 0, keys, dim) == FOVEA_OK);
-  for (int32_t j = 0; j < keys; ++j) CHECK(fovea_pack_keys(one_by_one.data(), j, rows.data() + j * dim, 0, 1, dim) == FOVEA_OK);
+  for (int32_t j = 0; j < keys; ++j)
+    CHECK(fovea_pack_keys(one_by_one.data(), j, rows.data() + j * dim, 0, 1, dim) == FOVEA_OK);
   CHECK(std::memcmp(at_once.data(), one_by_one.data(), at_once.size() * sizeof(float)) == 0);
 }
 

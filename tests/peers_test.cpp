@@ -1,5 +1,5 @@
-// What other systems get wrong, one test for each: sums in half precision, NaN that leaks through masks, bits that change with the
-// number of threads or the instruction set, windows that read everything.
+// What other systems get wrong, one test for each: sums in half precision, NaN that leaks through masks, bits
+// that change with the number of threads or the instruction set, windows that read everything.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -48,7 +48,8 @@ std::vector<float> solve_split(problem& p, fovea_attention a, int32_t parts, boo
   data::guarded<unsigned char> partials(split_rows ? fovea_partials_size(&a) : 0);
   if (split_rows) a.partials = partials.data(), a.partials_size = partials.size();
   p.wipe_results();
-  for (a.part.index = 0; a.part.index < parts; ++a.part.index) CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
+  for (a.part.index = 0; a.part.index < parts; ++a.part.index)
+    CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
   a.part.index = 0;
   if (split_rows) CHECK(fovea_merge(&a) == FOVEA_OK);
   return p.results();
@@ -71,7 +72,15 @@ TEST_CASE("flat_attention_over_many_keys_of_one_is_one") {
 TEST_CASE("bits_do_not_depend_on_the_number_of_threads") {
   const shape table[] = {
       shape("prefill").heads(4, 2).dims(12).lengths(70, 70).causal().lse(),
-      shape("prefill with modifiers").heads(4, 2).dims(12).lengths(70, 70).mask(mask_kind::shown).softcap(5).alibi().sinks().lse(),
+      shape("prefill with modifiers")
+          .heads(4, 2)
+          .dims(12)
+          .lengths(70, 70)
+          .mask(mask_kind::shown)
+          .softcap(5)
+          .alibi()
+          .sinks()
+          .lse(),
   };
   for (const shape& s : table) {
     INFO(doctest::String(s.why));
@@ -79,7 +88,8 @@ TEST_CASE("bits_do_not_depend_on_the_number_of_threads") {
     isas::for_each([&](int32_t isa) {
       const std::vector<float> alone = solve(p, p.call(isa));
       for (int32_t parts : {2, 3, 4, 8, 33})
-        for (bool split_rows : {false, true}) CHECK(data::same_bits(solve_split(p, p.call(isa), parts, split_rows), alone));
+        for (bool split_rows : {false, true})
+          CHECK(data::same_bits(solve_split(p, p.call(isa), parts, split_rows), alone));
     });
   }
 }
@@ -87,7 +97,15 @@ TEST_CASE("bits_do_not_depend_on_the_number_of_threads") {
 TEST_CASE("bits_of_decode_do_not_depend_on_parts_and_partials") {
   const shape table[] = {
       shape("decode over three spans").heads(2, 1).dims(3, 5).lengths(1, 8300).lse(),
-      shape("decode with modifiers").heads(2, 1).dims(3, 5).lengths(1, 4400).mask(mask_kind::bias, false).softcap(5).alibi().sinks().lse(),
+      shape("decode with modifiers")
+          .heads(2, 1)
+          .dims(3, 5)
+          .lengths(1, 4400)
+          .mask(mask_kind::bias, false)
+          .softcap(5)
+          .alibi()
+          .sinks()
+          .lse(),
   };
   for (const shape& s : table) {
     INFO(doctest::String(s.why));
@@ -95,7 +113,8 @@ TEST_CASE("bits_of_decode_do_not_depend_on_parts_and_partials") {
     isas::for_each([&](int32_t isa) {
       const std::vector<float> alone = solve(p, p.call(isa));
       for (int32_t parts : {1, 3, 16})
-        for (bool split_rows : {false, true}) CHECK(data::same_bits(solve_split(p, p.call(isa), parts, split_rows), alone));
+        for (bool split_rows : {false, true})
+          CHECK(data::same_bits(solve_split(p, p.call(isa), parts, split_rows), alone));
     });
   }
 }
@@ -104,7 +123,11 @@ TEST_CASE("a_nan_in_a_masked_v_row_reaches_nobody_from_64_queries_on") {
   for (int32_t queries : {63, 64, 65, 100}) {
     INFO("queries ", queries);
     for (mask_kind kind : {mask_kind::shown, mask_kind::bias}) {
-      shape s = shape("one key is masked for all").heads(2, 1).dims(8, 20).lengths(queries, 70).mask(kind, false, false);
+      shape s = shape("one key is masked for all")
+                    .heads(2, 1)
+                    .dims(8, 20)
+                    .lengths(queries, 70)
+                    .mask(kind, false, false);
       isas::for_each([&](int32_t isa) {
         problem good(s), p(s);
         good.modifiers.hide(0, 0, 33), p.modifiers.hide(0, 0, 33);
@@ -116,11 +139,16 @@ TEST_CASE("a_nan_in_a_masked_v_row_reaches_nobody_from_64_queries_on") {
 }
 
 TEST_CASE("a_nan_in_one_masked_k_or_v_row_reaches_only_rows_that_see_it") {
-  const shape s = shape("a bool mask of every row").heads(4, 2).dims(8, 20).lengths(20, 40).mask(mask_kind::shown);
+  const shape
+      s = shape("a bool mask of every row").heads(4, 2).dims(8, 20).lengths(20, 40).mask(mask_kind::shown);
   for (int32_t j : {0, 15, 16, 39}) {
     INFO("key ", j);
-    check_spoilt(s, j, [j](problem& p) { data::fill_row(p.k, 0, j, no_number), data::fill_row(p.k, 1, j, no_number); });
-    check_spoilt(s, j, [j](problem& p) { data::fill_row(p.v, 0, j, no_number), data::fill_row(p.v, 1, j, no_number); });
+    check_spoilt(s, j, [j](problem& p) {
+      data::fill_row(p.k, 0, j, no_number), data::fill_row(p.k, 1, j, no_number);
+    });
+    check_spoilt(s, j, [j](problem& p) {
+      data::fill_row(p.v, 0, j, no_number), data::fill_row(p.v, 1, j, no_number);
+    });
   }
 }
 
@@ -145,11 +173,21 @@ TEST_CASE("a_fully_masked_row_is_zeros") {
 }
 
 TEST_CASE("avx2_and_avx512_give_the_same_bits") {
-  if (!isas::tested(FOVEA_AVX2) || !isas::tested(FOVEA_AVX512)) return report::skip("AVX2 and AVX-512 are not both here");
+  if (!isas::tested(FOVEA_AVX2) || !isas::tested(FOVEA_AVX512))
+    return report::skip("AVX2 and AVX-512 are not both here");
   const shape table[] = {
       shape("prefill").heads(4, 2).dims(64, 48).lengths(40, 300).causal().lse(),
       shape("decode").heads(8, 2).dims(128).lengths(1, 700).lse(),
-      shape("all").heads(4, 2).dims(33, 17).lengths(30, 300).mask(mask_kind::bias).softcap(9).alibi().sinks().lse().weights(0),
+      shape("all")
+          .heads(4, 2)
+          .dims(33, 17)
+          .lengths(30, 300)
+          .mask(mask_kind::bias)
+          .softcap(9)
+          .alibi()
+          .sinks()
+          .lse()
+          .weights(0),
   };
   for (const shape& s : table) {
     INFO(doctest::String(s.why));
@@ -161,10 +199,12 @@ TEST_CASE("avx2_and_avx512_give_the_same_bits") {
 
 #if defined(__linux__)
 TEST_CASE("windowed_decode_reads_no_key_outside_the_window") {
-  // 2,048 keys of 64 floats, of which only the rows of the window are accessible: the others are a hole in memory.
+  // 2,048 keys of 64 floats, of which only the rows of the window are accessible: the others are a hole in
+  // memory.
   constexpr int32_t keys = 2048, seen = 64, dim = 64;
   problem p(shape("decode").heads(4, 1).dims(dim).lengths(1, keys).causal().window(seen - 1, 0));
-  constexpr size_t hidden_bytes = sizeof(float) * dim * (keys - seen), seen_bytes = sizeof(float) * dim * seen;
+  constexpr size_t hidden_bytes = sizeof(float) * dim * (keys - seen),
+                   seen_bytes = sizeof(float) * dim * seen;
   hole k(hidden_bytes, seen_bytes), v(hidden_bytes, seen_bytes);
   std::memcpy(k.behind<float>(), p.k.row(0, keys - seen), seen_bytes);
   std::memcpy(v.behind<float>(), p.v.row(0, keys - seen), seen_bytes);
@@ -172,7 +212,8 @@ TEST_CASE("windowed_decode_reads_no_key_outside_the_window") {
     fovea_attention a = p.call(isa);
     const std::vector<float> expected = solve(p, a);
     a.k.data = k.data<float>(), a.v.data = v.data<float>();
-    for (size_t scratch : {fovea_scratch_least(&a), fovea_scratch_best(&a)}) CHECK(data::same_bits(solve(p, a, scratch), expected));
+    for (size_t scratch : {fovea_scratch_least(&a), fovea_scratch_best(&a)})
+      CHECK(data::same_bits(solve(p, a, scratch), expected));
     CHECK(data::same_bits(solve_split(p, a, 3, true), expected));
   });
 }

@@ -21,7 +21,9 @@ struct shape {
   explicit shape(const char* reason) : why(reason) { heads(1).dims(8).lengths(1, 16); }
   shape& heads(int32_t q, int32_t kv = 0) { return options.q_heads = q, options.kv_heads = kv, *this; }
   shape& dims(int32_t dim, int32_t v_dim = 0) { return options.dim = dim, options.v_dim = v_dim, *this; }
-  shape& lengths(int32_t queries, int32_t keys) { return options.queries = queries, options.keys = keys, *this; }
+  shape& lengths(int32_t queries, int32_t keys) {
+    return options.queries = queries, options.keys = keys, *this;
+  }
   shape& causal() { return options.flags |= FOVEA_CAUSAL, *this; }
   shape& position(int32_t p) { return options.flags |= FOVEA_POSITION, options.position = p, *this; }
   shape& window(int32_t left, int32_t right) {
@@ -47,13 +49,16 @@ struct shape {
 
   int32_t kv_heads() const { return options.kv_heads == 0 ? options.q_heads : options.kv_heads; }
   int32_t v_dim() const { return options.v_dim == 0 ? options.dim : options.v_dim; }
-  int64_t products() const { return int64_t{options.q_heads} * options.queries * options.keys * (int64_t{options.dim} + v_dim()); }
+  int64_t products() const {
+    return int64_t{options.q_heads} * options.queries * options.keys * (int64_t{options.dim} + v_dim());
+  }
 };
 
 // Memory for one problem: exact sizes, NaN wherever no element lives.
 class problem {
  public:
-  explicit problem(const shape& s, uint32_t seed = 1) : modifiers(s.options, s.wish, seed), stored_(s.stored), call_(s.options) {
+  explicit problem(const shape& s, uint32_t seed = 1)
+      : modifiers(s.options, s.wish, seed), stored_(s.stored), call_(s.options) {
     place(s);
     data::fill(q, 7 * seed + 1, s.score_size);
     data::fill(k, 7 * seed + 2, 1);
@@ -69,15 +74,18 @@ class problem {
     view(k, a.k);
     view(v, a.v);
     a.out.data = out.data;
-    if (stored_ != storage::heads_first) a.out.head_stride = out.head_stride, a.out.token_stride = out.token_stride;
+    if (stored_ != storage::heads_first)
+      a.out.head_stride = out.head_stride, a.out.token_stride = out.token_stride;
     modifiers.enter(a);
     return a;
   }
 
-  // The results in the order [head][query][dim], whatever the strides; then the log-sum-exp and the weights that were asked for.
+  // The results in the order [head][query][dim], whatever the strides; then the log-sum-exp and the weights
+  // that were asked for.
   std::vector<float> results() const {
     std::vector<float> all;
-    all.reserve(static_cast<size_t>(out.heads) * static_cast<size_t>(out.tokens) * static_cast<size_t>(out.dim));
+    all.reserve(static_cast<size_t>(out.heads) * static_cast<size_t>(out.tokens) *
+                static_cast<size_t>(out.dim));
     for (int32_t h = 0; h < out.heads; ++h)
       for (int32_t i = 0; i < out.tokens; ++i) all.insert(all.end(), out.row(h, i), out.row(h, i) + out.dim);
     modifiers.append_to(all);
@@ -116,7 +124,8 @@ class problem {
     const ptrdiff_t gap = stored_ == storage::padded_rows ? 5 : 0;
     t.token_stride = dim + gap;
     t.head_stride = tokens * t.token_stride + gap;
-    if (stored_ == storage::tokens_first || stored_ == storage::packed_qkv) t.head_stride = dim, t.token_stride = ptrdiff_t{heads} * dim;
+    if (stored_ == storage::tokens_first || stored_ == storage::packed_qkv)
+      t.head_stride = dim, t.token_stride = ptrdiff_t{heads} * dim;
   }
 
   static void own(data::tensor& t, data::guarded<float>& memory) {
@@ -138,7 +147,8 @@ class problem {
 
   // One row a token: all heads of q, then of k, then of v.
   void pack_qkv() {
-    const ptrdiff_t q_part = q.token_stride, k_part = k.token_stride, token = q_part + k_part + v.token_stride;
+    const ptrdiff_t q_part = q.token_stride, k_part = k.token_stride,
+                    token = q_part + k_part + v.token_stride;
     const int32_t tokens = q.tokens > k.tokens ? q.tokens : k.tokens;
     q_memory = data::guarded<float>(static_cast<size_t>(token * tokens));
     q.token_stride = k.token_stride = v.token_stride = token;
@@ -161,7 +171,8 @@ inline int32_t attend_in(const fovea_attention& a, size_t scratch_size) {
   return status;
 }
 
-// The results of a call on a problem's memory; the output starts as NaN, and nothing but results may be written.
+// The results of a call on a problem's memory; the output starts as NaN, and nothing but results may be
+// written.
 inline std::vector<float> solve(problem& p, const fovea_attention& a, size_t scratch_size) {
   p.wipe_results();
   const int32_t status = attend_in(a, scratch_size);
@@ -170,9 +181,12 @@ inline std::vector<float> solve(problem& p, const fovea_attention& a, size_t scr
   return p.results();
 }
 
-inline std::vector<float> solve(problem& p, const fovea_attention& a) { return solve(p, a, fovea_scratch_best(&a)); }
+inline std::vector<float> solve(problem& p, const fovea_attention& a) {
+  return solve(p, a, fovea_scratch_best(&a));
+}
 
-// K of a problem in panels, as a cache holds it; with a gap between heads, or close together as a stride of 0 says.
+// K of a problem in panels, as a cache holds it; with a gap between heads, or close together as a stride of 0
+// says.
 class packed_keys {
  public:
   explicit packed_keys(const problem& p, size_t gap = 0)
@@ -180,8 +194,8 @@ class packed_keys {
         has_gap_(gap > 0),
         panels_(head_ * static_cast<size_t>(p.k.heads)) {
     for (int32_t g = 0; g < p.k.heads; ++g)
-      CHECK(fovea_pack_keys(panels_.data() + head_ * static_cast<size_t>(g), 0, p.k.row(g, 0), p.k.token_stride, p.k.tokens, p.k.dim) ==
-            FOVEA_OK);
+      CHECK(fovea_pack_keys(panels_.data() + head_ * static_cast<size_t>(g), 0, p.k.row(g, 0),
+                            p.k.token_stride, p.k.tokens, p.k.dim) == FOVEA_OK);
   }
   fovea_attention read_by(fovea_attention a) const {
     a.k.data = panels_.data(), a.k.layout = FOVEA_PANELS;

@@ -1,4 +1,5 @@
-// What pays on some cores and not on others is chosen at run time, and changes no bit: every profile is tested on every machine.
+// What pays on some cores and not on others is chosen at run time, and changes no bit: every profile is
+// tested on every machine.
 #include <doctest/doctest.h>
 
 #include "isas.hpp"
@@ -9,11 +10,13 @@
 namespace {
 
 // The results of a call as a core of this profile computes them, in its own best scratch or in the least.
-std::vector<float> solve_as(const fovea::f32::core_profile& core, problem& p, const fovea_attention& a, bool least) {
+std::vector<float> solve_as(const fovea::f32::core_profile& core, problem& p, const fovea_attention& a,
+                            bool least) {
   fovea::f32::plan plan;
   REQUIRE(fovea::f32::make_plan(&a, plan) == FOVEA_OK);
   plan.core = core;
-  data::guarded<unsigned char> scratch(least ? fovea::f32::least_scratch(plan) : fovea::f32::best_scratch(plan));
+  data::guarded<unsigned char> scratch(least ? fovea::f32::least_scratch(plan)
+                                             : fovea::f32::best_scratch(plan));
   p.wipe_results();
   CHECK(fovea::f32::attend(plan, scratch.data(), scratch.size()) == FOVEA_OK);
   CHECK((scratch.guards_hold() && p.only_results_written()));
@@ -37,7 +40,8 @@ TEST_CASE("every_profile_gives_the_same_bits") {
     isas::for_each([&](int32_t isa) {
       const fovea_attention a = p.call(isa);
       const std::vector<float> expected = solve(p, a);
-      if (isas::promises_bits(isa) && isas::keeps_denormals(isa)) CHECK(data::same_bits(expected, numerics::attend(a)));
+      if (isas::promises_bits(isa) && isas::keeps_denormals(isa))
+        CHECK(data::same_bits(expected, numerics::attend(a)));
       for (const fovea::f32::core_profile& core : {fovea::f32::amd_profile, fovea::f32::other_profile})
         for (const bool least : {false, true}) CHECK(data::same_bits(solve_as(core, p, a, least), expected));
     });

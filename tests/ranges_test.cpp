@@ -39,33 +39,50 @@ struct scale_case {
 
 TEST_CASE("the_ends_of_a_range_are_accepted_and_what_lies_beside_it_is_refused") {
   const range ranges[] = {
-      {"query heads", FOVEA_SIZE, FOVEA_ARG_HEADS, 1, most, [](fovea_attention& a, int32_t x) { a.q_heads = x; }},
+      {"query heads", FOVEA_SIZE, FOVEA_ARG_HEADS, 1, most,
+       [](fovea_attention& a, int32_t x) { a.q_heads = x; }},
       {"query heads of one kv head", FOVEA_SIZE, FOVEA_ARG_HEADS, 1, most,
        [](fovea_attention& a, int32_t x) { a.q_heads = x, a.kv_heads = 1; }},
-      {"kv heads of six", FOVEA_SIZE, FOVEA_ARG_HEADS, 0, 3, [](fovea_attention& a, int32_t x) { a.q_heads = 6, a.kv_heads = x; }},
+      {"kv heads of six", FOVEA_SIZE, FOVEA_ARG_HEADS, 0, 3,
+       [](fovea_attention& a, int32_t x) { a.q_heads = 6, a.kv_heads = x; }},
       {"dim", FOVEA_SIZE, FOVEA_ARG_DIM, 1, 1024, [](fovea_attention& a, int32_t x) { a.dim = x; }},
-      {"dim of values", FOVEA_SIZE, FOVEA_ARG_V_DIM, 0, 1024, [](fovea_attention& a, int32_t x) { a.v_dim = x; }},
-      {"queries", FOVEA_SIZE, FOVEA_ARG_QUERIES, 0, most, [](fovea_attention& a, int32_t x) { a.queries = x; }},
+      {"dim of values", FOVEA_SIZE, FOVEA_ARG_V_DIM, 0, 1024,
+       [](fovea_attention& a, int32_t x) { a.v_dim = x; }},
+      {"queries", FOVEA_SIZE, FOVEA_ARG_QUERIES, 0, most,
+       [](fovea_attention& a, int32_t x) { a.queries = x; }},
       {"keys", FOVEA_SIZE, FOVEA_ARG_KEYS, 0, most, [](fovea_attention& a, int32_t x) { a.keys = x; }},
-      {"first key", FOVEA_RANGE, FOVEA_ARG_FIRST_KEY, 0, most - 10, [](fovea_attention& a, int32_t x) { a.keys = 10, a.first_key = x; }},
+      {"first key", FOVEA_RANGE, FOVEA_ARG_FIRST_KEY, 0, most - 10,
+       [](fovea_attention& a, int32_t x) { a.keys = 10, a.first_key = x; }},
       {"prefix", FOVEA_RANGE, FOVEA_ARG_PREFIX, 0, any, [](fovea_attention& a, int32_t x) { a.prefix = x; }},
-      {"kept keys", FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST, 0, any, [](fovea_attention& a, int32_t x) { a.keep_first = x; }},
-      {"part of three", FOVEA_RANGE, FOVEA_ARG_PART, 0, 2, [](fovea_attention& a, int32_t x) { a.part = {x, 3}; }},
+      {"kept keys", FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST, 0, any,
+       [](fovea_attention& a, int32_t x) { a.keep_first = x; }},
+      {"part of three", FOVEA_RANGE, FOVEA_ARG_PART, 0, 2,
+       [](fovea_attention& a, int32_t x) { a.part = {x, 3}; }},
       {"parts", FOVEA_RANGE, FOVEA_ARG_PART, 0, any, [](fovea_attention& a, int32_t x) { a.part = {0, x}; }},
       {"keys of a mask", FOVEA_RANGE, FOVEA_ARG_MASK, 0, any,
        [](fovea_attention& a, int32_t x) { a.mask.data = place(5), a.mask.keys = x; }},
       {"kind of a mask", FOVEA_RANGE, FOVEA_ARG_MASK, 0, 1,
        [](fovea_attention& a, int32_t x) { a.mask.data = place(5), a.mask.is_bias = x; }},
       {"stage of weights", FOVEA_RANGE, FOVEA_ARG_WEIGHTS, 0, 3,
-       [](fovea_attention& a, int32_t x) { a.weights.data = static_cast<float*>(place(5)), a.weights.stage = x; }},
+       [](fovea_attention& a, int32_t x) {
+         a.weights.data = static_cast<float*>(place(5)), a.weights.stage = x;
+       }},
       {"heads of weights", FOVEA_RANGE, FOVEA_ARG_WEIGHTS, 0, 1,
-       [](fovea_attention& a, int32_t x) { a.weights.data = static_cast<float*>(place(5)), a.weights.heads = x; }},
+       [](fovea_attention& a, int32_t x) {
+         a.weights.data = static_cast<float*>(place(5)), a.weights.heads = x;
+       }},
       {"first head of weights", FOVEA_RANGE, FOVEA_ARG_WEIGHTS, 0, 1,
-       [](fovea_attention& a, int32_t x) { a.weights.data = static_cast<float*>(place(5)), a.weights.first_head = x; }},
+       [](fovea_attention& a, int32_t x) {
+         a.weights.data = static_cast<float*>(place(5)), a.weights.first_head = x;
+       }},
       {"queries of weights", FOVEA_RANGE, FOVEA_ARG_WEIGHTS, 0, 1,
-       [](fovea_attention& a, int32_t x) { a.weights.data = static_cast<float*>(place(5)), a.weights.queries = x; }},
+       [](fovea_attention& a, int32_t x) {
+         a.weights.data = static_cast<float*>(place(5)), a.weights.queries = x;
+       }},
       {"first query of weights", FOVEA_RANGE, FOVEA_ARG_WEIGHTS, 0, 1,
-       [](fovea_attention& a, int32_t x) { a.weights.data = static_cast<float*>(place(5)), a.weights.first_query = x; }},
+       [](fovea_attention& a, int32_t x) {
+         a.weights.data = static_cast<float*>(place(5)), a.weights.first_query = x;
+       }},
   };
   for (const range& r : ranges) {
     INFO(doctest::String(r.why));
@@ -119,7 +136,8 @@ TEST_CASE("scales_and_softcaps_at_the_ends_of_floats") {
   const float largest = std::numeric_limits<float>::max(), infinity = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto refused = [](int32_t reason, int32_t argument) { return reason | argument << 8; };
-  const int32_t no_scale = refused(FOVEA_RANGE, FOVEA_ARG_SCALE), no_cap = refused(FOVEA_RANGE, FOVEA_ARG_SOFTCAP);
+  const int32_t no_scale = refused(FOVEA_RANGE, FOVEA_ARG_SCALE),
+                no_cap = refused(FOVEA_RANGE, FOVEA_ARG_SOFTCAP);
   const scale_case scales[] = {
       {"zero", 0, FOVEA_OK},
       {"negative", -2, FOVEA_OK},

@@ -1,4 +1,5 @@
-// Attention as a textbook writes it, in double, for comparison. It reads the call; it shares no code with the library.
+// Attention as a textbook writes it, in double, for comparison. It reads the call; it shares no code with the
+// library.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -14,11 +15,14 @@ namespace reference {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
-// A result may differ from the exact one by (c1 + c2 * S) * eps * max|V|; docs/numerics.md derives it. S is the size of a score:
-// sum_c |scale q_c k_jc|, and what modifiers add to it. A row sees `seen` keys in `spans` spans of 4,096: one product of a block after
-// the other, blocks, spans, exp2, the sums, a sink, the division. A score: the chain of products; softcap, ALiBi and bias round 8 times.
+// A result may differ from the exact one by (c1 + c2 * S) * eps * max|V|; docs/numerics.md derives it. S is
+// the size of a score: sum_c |scale q_c k_jc|, and what modifiers add to it. A row sees `seen` keys in
+// `spans` spans of 4,096: one product of a block after the other, blocks, spans, exp2, the sums, a sink, the
+// division. A score: the chain of products; softcap, ALiBi and bias round 8 times.
 constexpr double eps = 1.0 / (1 << 24);
-constexpr double c1(size_t seen, double spans) { return (seen < 256 ? static_cast<double>(seen) : 256) + 66 + 2 * spans; }
+constexpr double c1(size_t seen, double spans) {
+  return (seen < 256 ? static_cast<double>(seen) : 256) + 66 + 2 * spans;
+}
 constexpr double c2(const fovea_attention& a) {
   const bool modified = a.softcap > 0 || a.alibi != nullptr || a.mask.data != nullptr || a.sinks != nullptr;
   return 2 * (a.dim + 4.3 + (modified ? 8 : 0));
@@ -28,7 +32,8 @@ inline int32_t kv_heads(const fovea_attention& a) { return a.kv_heads == 0 ? a.q
 inline int32_t v_dim(const fovea_attention& a) { return a.v_dim == 0 ? a.dim : a.v_dim; }
 
 inline double scale(const fovea_attention& a) {
-  return (a.flags & FOVEA_SCALE) != 0 ? static_cast<double>(a.scale) : 1 / std::sqrt(static_cast<double>(a.dim));
+  return (a.flags & FOVEA_SCALE) != 0 ? static_cast<double>(a.scale)
+                                      : 1 / std::sqrt(static_cast<double>(a.dim));
 }
 
 // The position of query i; unless it is given, the queries are the last keys.
@@ -61,7 +66,8 @@ inline float bias_of(const fovea_attention& a, int32_t head, int32_t query, int3
 
 // Does this row see row j of K and V, as far as numbers and the mask say?
 inline bool attends(const fovea_attention& a, int32_t head, int32_t query, int32_t j) {
-  return sees(a, query, int64_t{a.first_key} + j) && !(bias_of(a, head, query, j) == static_cast<float>(minus_infinity));
+  return sees(a, query, int64_t{a.first_key} + j) &&
+         !(bias_of(a, head, query, j) == static_cast<float>(minus_infinity));
 }
 
 inline const float* row(const fovea_in& in, int64_t head, int64_t token, int64_t tokens, int64_t dim) {
@@ -78,7 +84,8 @@ inline bool is_told(const fovea_attention& a, int32_t head, int32_t query) {
          query - w.first_query < queries;
 }
 
-struct answer { // all that the call asks for: [head][query][v_dim], then the log-sum-exp, then weights or scores
+struct answer { // all that the call asks for: [head][query][v_dim], then the log-sum-exp, then weights or
+                // scores
   std::vector<double> out;
   std::vector<double> bound; // of the error, beside each
 
@@ -100,7 +107,8 @@ class row_of_attention {
       : a_(a), head_(head), query_(query), kv_head_(head / (a.q_heads / kv_heads(a))) {
     for (int32_t j = 0; j < a.keys; ++j)
       if (attends(a, head, query, j)) seen_.push_back(j), scores_.push_back(score_of(j));
-    if (a.sinks != nullptr && static_cast<double>(a.sinks[head]) > minus_infinity) sink_ = static_cast<double>(a.sinks[head]);
+    if (a.sinks != nullptr && static_cast<double>(a.sinks[head]) > minus_infinity)
+      sink_ = static_cast<double>(a.sinks[head]);
     softmax();
   }
 
@@ -138,7 +146,9 @@ class row_of_attention {
 
  private:
   double error() const { return (c1(seen_.size(), spans()) + c2(a_) * largest_size_) * eps; }
-  void tell_weight(answer& result, double weight) const { result.add(weight, error() * weight + 1e-29); } // none is below 2^-100
+  void tell_weight(answer& result, double weight) const {
+    result.add(weight, error() * weight + 1e-29);
+  } // none is below 2^-100
 
   void tell_score(answer& result, const score& s, int32_t stage) const {
     const double value = stage == 1 ? s.scaled : stage == 2 ? s.capped : s.biased;
@@ -146,7 +156,8 @@ class row_of_attention {
   }
 
   score score_of(int32_t j) const {
-    const float *q = row(a_.q, head_, query_, a_.queries, a_.dim), *k = row(a_.k, kv_head_, j, a_.keys, a_.dim);
+    const float *q = row(a_.q, head_, query_, a_.queries, a_.dim),
+                *k = row(a_.k, kv_head_, j, a_.keys, a_.dim);
     double sum = 0, sum_of_sizes = 0;
     for (int32_t c = 0; c < a_.dim; ++c) {
       const double product = static_cast<double>(q[c]) * static_cast<double>(k[c]);
@@ -154,7 +165,8 @@ class row_of_attention {
       sum_of_sizes += std::fabs(product);
     }
     score s = {scale(a_) * sum, scale(a_) * sum, 0, std::fabs(scale(a_)) * sum_of_sizes};
-    const double cap = static_cast<double>(a_.softcap), bias = static_cast<double>(bias_of(a_, head_, query_, j));
+    const double cap = static_cast<double>(a_.softcap),
+                 bias = static_cast<double>(bias_of(a_, head_, query_, j));
     if (cap > 0) s.capped = cap * std::tanh(s.scaled / cap);
     const double distance = std::fabs(static_cast<double>(position(a_, query_) - a_.first_key - j));
     const double penalty = a_.alibi == nullptr ? 0 : static_cast<double>(a_.alibi[head_]) * distance;
@@ -165,7 +177,8 @@ class row_of_attention {
 
   double spans() const {
     if (seen_.empty()) return 0;
-    return static_cast<double>((int64_t{a_.first_key} + seen_.back()) / 4096 - (int64_t{a_.first_key} + seen_.front()) / 4096 + 1);
+    return static_cast<double>((int64_t{a_.first_key} + seen_.back()) / 4096 -
+                               (int64_t{a_.first_key} + seen_.front()) / 4096 + 1);
   }
 
   void softmax() {
@@ -211,14 +224,15 @@ inline void check_results(const answer& expected, const std::vector<float>& got)
   size_t worst = 0;
   double worst_share = -1;
   for (size_t n = 0; n < got.size(); ++n) {
-    const double value = static_cast<double>(got[n]), error = value == expected.out[n] ? 0 : std::fabs(value - expected.out[n]);
+    const double value = static_cast<double>(got[n]),
+                 error = value == expected.out[n] ? 0 : std::fabs(value - expected.out[n]);
     const double share = error == 0 ? 0 : error / expected.bound[n];
     if (!(share <= worst_share)) worst = n, worst_share = share; // a NaN is the worst of all
     if (worst_share != worst_share) break;
   }
   if (got.empty()) return;
-  CHECK_MESSAGE(worst_share <= 1, "result ", worst, " is ", got[worst], ", exactly ", expected.out[worst], ", bound ",
-                expected.bound[worst]);
+  CHECK_MESSAGE(worst_share <= 1, "result ", worst, " is ", got[worst], ", exactly ", expected.out[worst],
+                ", bound ", expected.bound[worst]);
   report::share_of_bound(worst_share);
 }
 

@@ -1,4 +1,5 @@
-// What this version does not offer is refused by name, not ignored; the packing of keys and the texts have refusals of their own.
+// What this version does not offer is refused by name, not ignored; the packing of keys and the texts have
+// refusals of their own.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -40,12 +41,14 @@ const later_feature later_features[] = {
     {"a scale of out", FOVEA_ARG_OUT, [](fovea_attention& a) { a.out.scale = 0.5f; }},
     {"a ring", FOVEA_ARG_RING, [](fovea_attention& a) { a.ring = 1; }},
     {"a reserved word of the call", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.reserved[0] = 1; }},
-    {"the last reserved word of the call", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.reserved[3] = -1; }},
+    {"the last reserved word of the call", FOVEA_ARG_RESERVED,
+     [](fovea_attention& a) { a.reserved[3] = -1; }},
     {"a reserved word of q", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.q.reserved = 1; }},
     {"a reserved word of k", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.k.reserved = 1; }},
     {"a reserved word of v", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.v.reserved = 1; }},
     {"a reserved word of out", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.out.reserved = 1; }},
-    {"a reserved word of the weights", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.weights.reserved = 1; }},
+    {"a reserved word of the weights", FOVEA_ARG_RESERVED,
+     [](fovea_attention& a) { a.weights.reserved = 1; }},
     {"an ISA without a name", FOVEA_ARG_ISA, [](fovea_attention& a) { a.isa = FOVEA_ISA_END; }},
     {"a negative ISA", FOVEA_ARG_ISA, [](fovea_attention& a) { a.isa = -1; }},
 };
@@ -71,7 +74,8 @@ TEST_CASE("an_isa_that_this_machine_has_not_is_refused") {
   problem p(shape("a good call").lengths(3, 20));
   for (int32_t isa = FOVEA_SCALAR; isa < FOVEA_ISA_END; ++isa) {
     const fovea_attention a = p.call(isa);
-    const int32_t expected = fovea_has_isa(isa) == 1 ? int32_t{FOVEA_OK} : FOVEA_UNSUPPORTED | FOVEA_ARG_ISA << 8;
+    const int32_t expected = fovea_has_isa(isa) == 1 ? int32_t{FOVEA_OK}
+                                                     : FOVEA_UNSUPPORTED | FOVEA_ARG_ISA << 8;
     CHECK(fovea_check(&a) == expected);
   }
   CHECK(fovea_has_isa(fovea_isa()) == 1);
@@ -91,7 +95,8 @@ TEST_CASE("arrays_without_elements_may_be_null") {
 TEST_CASE("strides_without_use_are_not_looked_at_twice") {
   problem p(shape("one head, one token: strides are never walked").dims(6).lengths(1, 1));
   fovea_attention a = p.call();
-  a.q.token_stride = a.k.token_stride = a.v.head_stride = a.out.token_stride = std::numeric_limits<ptrdiff_t>::max();
+  a.q.token_stride = a.k.token_stride = a.v.head_stride = a.out.token_stride = std::numeric_limits<
+      ptrdiff_t>::max();
   CHECK(fovea_check(&a) == FOVEA_OK);
 }
 
@@ -100,7 +105,9 @@ TEST_CASE("packing_refuses_bad_arguments") {
   data::guarded<float> panels(32 * 4), rows(20 * 4);
   float* const to = panels.data();
   const float* const from = rows.data();
-  const auto refused = [&](int32_t status, int32_t reason) { return FOVEA_REASON(status) == reason && panels.nothing_written(); };
+  const auto refused = [&](int32_t status, int32_t reason) {
+    return FOVEA_REASON(status) == reason && panels.nothing_written();
+  };
   CHECK(refused(fovea_pack_keys(nullptr, 0, from, 0, 20, 4), FOVEA_NULL));
   CHECK(refused(fovea_pack_keys(to, 0, nullptr, 0, 20, 4), FOVEA_NULL));
   CHECK(refused(fovea_pack_keys(to, -1, from, 0, 20, 4), FOVEA_RANGE));
@@ -124,7 +131,8 @@ TEST_CASE("packing_refuses_panels_that_leave_the_address_space") {
   const row table[] = {
       {"the last addresses", UINTPTR_MAX - 63, 1 << 20, 1, 1024},
       {"the last addresses, first panel", UINTPTR_MAX - 63, 0, 1, 1024},
-      {"so many panels that 32 bits wrap to the first", sizeof(void*) == 4 ? 0 : UINTPTR_MAX - 4095, 4194304, 1, 1024},
+      {"so many panels that 32 bits wrap to the first", sizeof(void*) == 4 ? 0 : UINTPTR_MAX - 4095, 4194304,
+       1, 1024},
   };
   data::guarded<float> panels(16 * 1024), rows(1024);
   for (const row& r : table) {
@@ -157,12 +165,14 @@ TEST_CASE("packing_misaligned_memory_is_refused") {
 
 TEST_CASE("every_status_has_a_text") {
   for (int32_t reason = 0; reason < FOVEA_REASON_END; ++reason)
-    for (int32_t other = 0; other < reason; ++other) CHECK(std::strcmp(fovea_reason_text(reason), fovea_reason_text(other)) != 0);
+    for (int32_t other = 0; other < reason; ++other)
+      CHECK(std::strcmp(fovea_reason_text(reason), fovea_reason_text(other)) != 0);
   for (int32_t argument = 0; argument < FOVEA_ARG_END; ++argument)
     for (int32_t other = 0; other < argument; ++other)
       CHECK(std::strcmp(fovea_argument_text(argument << 8), fovea_argument_text(other << 8)) != 0);
   for (int32_t isa = FOVEA_SCALAR; isa < FOVEA_ISA_END; ++isa)
-    for (int32_t other = FOVEA_SCALAR; other < isa; ++other) CHECK(std::strcmp(fovea_isa_name(isa), fovea_isa_name(other)) != 0);
+    for (int32_t other = FOVEA_SCALAR; other < isa; ++other)
+      CHECK(std::strcmp(fovea_isa_name(isa), fovea_isa_name(other)) != 0);
   const int32_t strays[] = {-1, FOVEA_REASON_END, FOVEA_ARG_END << 8, 0xFFFF, INT32_MAX, INT32_MIN};
   for (int32_t stray : strays) {
     CHECK((fovea_reason_text(stray) != nullptr && fovea_reason_text(stray)[0] != 0));

@@ -39,13 +39,15 @@ void check_refused(const bad_argument& bad) {
   REQUIRE(fovea_check(&call.a) == FOVEA_OK);
   bad.spoil(call);
   const int32_t status = fovea_attend(&call.a, scratch.data(), scratch.size());
-  CHECK_MESSAGE((FOVEA_REASON(status) == bad.reason && FOVEA_ARGUMENT(status) == bad.argument), "refused as: ", status_text(status));
+  CHECK_MESSAGE((FOVEA_REASON(status) == bad.reason && FOVEA_ARGUMENT(status) == bad.argument),
+                "refused as: ", status_text(status));
   CHECK(fovea_check(&call.a) == status);
   CHECK((fovea_scratch_least(&call.a) == 0 && fovea_scratch_best(&call.a) == 0));
   // How large partials must be is a fair question while the partials are wrong.
   CHECK((bad.argument == FOVEA_ARG_PARTIALS || fovea_partials_size(&call.a) == 0));
   CHECK(fovea_merge(&call.a) != FOVEA_OK);
-  CHECK((call.p.out_memory.nothing_written() && scratch.nothing_written() && call.partials.nothing_written()));
+  CHECK(
+      (call.p.out_memory.nothing_written() && scratch.nothing_written() && call.partials.nothing_written()));
 }
 
 template <size_t Count>
@@ -61,10 +63,14 @@ TEST_CASE("refuses_missing_and_misaligned_data") {
       {"no keys given", FOVEA_NULL, FOVEA_ARG_K, [](good_call& c) { c.a.k.data = nullptr; }},
       {"no values given", FOVEA_NULL, FOVEA_ARG_V, [](good_call& c) { c.a.v.data = nullptr; }},
       {"no output given", FOVEA_NULL, FOVEA_ARG_OUT, [](good_call& c) { c.a.out.data = nullptr; }},
-      {"q is no address of a float", FOVEA_ALIGN, FOVEA_ARG_Q, [](good_call& c) { move_bytes(c.a.q.data, 1); }},
-      {"k is no address of a float", FOVEA_ALIGN, FOVEA_ARG_K, [](good_call& c) { move_bytes(c.a.k.data, 2); }},
-      {"v is no address of a float", FOVEA_ALIGN, FOVEA_ARG_V, [](good_call& c) { move_bytes(c.a.v.data, 3); }},
-      {"out is no address of a float", FOVEA_ALIGN, FOVEA_ARG_OUT, [](good_call& c) { move_bytes(c.a.out.data, 1); }},
+      {"q is no address of a float", FOVEA_ALIGN, FOVEA_ARG_Q,
+       [](good_call& c) { move_bytes(c.a.q.data, 1); }},
+      {"k is no address of a float", FOVEA_ALIGN, FOVEA_ARG_K,
+       [](good_call& c) { move_bytes(c.a.k.data, 2); }},
+      {"v is no address of a float", FOVEA_ALIGN, FOVEA_ARG_V,
+       [](good_call& c) { move_bytes(c.a.v.data, 3); }},
+      {"out is no address of a float", FOVEA_ALIGN, FOVEA_ARG_OUT,
+       [](good_call& c) { move_bytes(c.a.out.data, 1); }},
       {"partials are no floats", FOVEA_ALIGN, FOVEA_ARG_PARTIALS,
        [](good_call& c) {
          c.give_partials();
@@ -80,7 +86,8 @@ TEST_CASE("refuses_sizes_that_do_not_belong_together") {
       {"no heads", FOVEA_SIZE, FOVEA_ARG_HEADS, [](good_call& c) { c.a.q_heads = 0; }},
       {"negative heads", FOVEA_SIZE, FOVEA_ARG_HEADS, [](good_call& c) { c.a.q_heads = -4; }},
       {"negative kv heads", FOVEA_SIZE, FOVEA_ARG_HEADS, [](good_call& c) { c.a.kv_heads = -2; }},
-      {"both negative", FOVEA_SIZE, FOVEA_ARG_HEADS, [](good_call& c) { c.a.q_heads = -4, c.a.kv_heads = -2; }},
+      {"both negative", FOVEA_SIZE, FOVEA_ARG_HEADS,
+       [](good_call& c) { c.a.q_heads = -4, c.a.kv_heads = -2; }},
       {"kv heads do not divide", FOVEA_SIZE, FOVEA_ARG_HEADS, [](good_call& c) { c.a.kv_heads = 3; }},
       {"more kv heads than heads", FOVEA_SIZE, FOVEA_ARG_HEADS, [](good_call& c) { c.a.kv_heads = 8; }},
       {"no dims", FOVEA_SIZE, FOVEA_ARG_DIM, [](good_call& c) { c.a.dim = 0; }},
@@ -99,7 +106,8 @@ TEST_CASE("refuses_options_out_of_range") {
   const bad_argument table[] = {
       {"a negative first key", FOVEA_RANGE, FOVEA_ARG_FIRST_KEY, [](good_call& c) { c.a.first_key = -1; }},
       {"a negative prefix", FOVEA_RANGE, FOVEA_ARG_PREFIX, [](good_call& c) { c.a.prefix = -1; }},
-      {"a negative count of kept keys", FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST, [](good_call& c) { c.a.keep_first = -1; }},
+      {"a negative count of kept keys", FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST,
+       [](good_call& c) { c.a.keep_first = -1; }},
       {"a scale that is no number", FOVEA_NOT_FINITE, FOVEA_ARG_SCALE,
        [](good_call& c) { c.a.flags |= FOVEA_SCALE, c.a.scale = std::numeric_limits<float>::quiet_NaN(); }},
       {"an infinite scale", FOVEA_NOT_FINITE, FOVEA_ARG_SCALE,
@@ -124,17 +132,27 @@ TEST_CASE("refuses_strides_that_lead_nowhere") {
       {"keys backwards", FOVEA_STRIDE, FOVEA_ARG_K, [](good_call& c) { c.a.k.token_stride = -8; }},
       {"key heads backwards", FOVEA_STRIDE, FOVEA_ARG_K, [](good_call& c) { c.a.k.head_stride = -8; }},
       {"values backwards", FOVEA_STRIDE, FOVEA_ARG_V, [](good_call& c) { c.a.v.token_stride = -8; }},
-      {"the lowest stride", FOVEA_STRIDE, FOVEA_ARG_V, [](good_call& c) { c.a.v.head_stride = std::numeric_limits<ptrdiff_t>::min(); }},
+      {"the lowest stride", FOVEA_STRIDE, FOVEA_ARG_V,
+       [](good_call& c) { c.a.v.head_stride = std::numeric_limits<ptrdiff_t>::min(); }},
       {"results backwards", FOVEA_STRIDE, FOVEA_ARG_OUT, [](good_call& c) { c.a.out.token_stride = -6; }},
-      {"rows of results overlap", FOVEA_STRIDE, FOVEA_ARG_OUT, [](good_call& c) { c.a.out.token_stride = 5; }},
-      {"heads of results overlap", FOVEA_STRIDE, FOVEA_ARG_OUT, [](good_call& c) { c.a.out.head_stride = 5; }},
-      {"heads of results fall into rows", FOVEA_STRIDE, FOVEA_ARG_OUT, [](good_call& c) { c.a.out.head_stride = c.a.out.token_stride; }},
-      {"queries beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_Q, [](good_call& c) { c.a.q.token_stride = huge_stride; }},
-      {"keys beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_K, [](good_call& c) { c.a.k.token_stride = huge_stride / 8; }},
-      {"key heads beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_K, [](good_call& c) { c.a.k.head_stride = huge_stride; }},
-      {"values beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_V, [](good_call& c) { c.a.v.head_stride = huge_stride / 2; }},
-      {"results beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_OUT, [](good_call& c) { c.a.out.head_stride = huge_stride / 4; }},
-      {"keys that end behind the last position", FOVEA_RANGE, FOVEA_ARG_FIRST_KEY, [](good_call& c) { c.a.first_key = INT32_MAX - 5; }},
+      {"rows of results overlap", FOVEA_STRIDE, FOVEA_ARG_OUT,
+       [](good_call& c) { c.a.out.token_stride = 5; }},
+      {"heads of results overlap", FOVEA_STRIDE, FOVEA_ARG_OUT,
+       [](good_call& c) { c.a.out.head_stride = 5; }},
+      {"heads of results fall into rows", FOVEA_STRIDE, FOVEA_ARG_OUT,
+       [](good_call& c) { c.a.out.head_stride = c.a.out.token_stride; }},
+      {"queries beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_Q,
+       [](good_call& c) { c.a.q.token_stride = huge_stride; }},
+      {"keys beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_K,
+       [](good_call& c) { c.a.k.token_stride = huge_stride / 8; }},
+      {"key heads beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_K,
+       [](good_call& c) { c.a.k.head_stride = huge_stride; }},
+      {"values beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_V,
+       [](good_call& c) { c.a.v.head_stride = huge_stride / 2; }},
+      {"results beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_OUT,
+       [](good_call& c) { c.a.out.head_stride = huge_stride / 4; }},
+      {"keys that end behind the last position", FOVEA_RANGE, FOVEA_ARG_FIRST_KEY,
+       [](good_call& c) { c.a.first_key = INT32_MAX - 5; }},
   };
   check_all_refused(table);
 }
@@ -174,7 +192,8 @@ TEST_CASE("scratch_is_refused_alone") {
   CHECK(fovea_attend(nullptr, scratch.data(), least) == (FOVEA_NULL | FOVEA_ARG_CALL << 8));
   CHECK(fovea_check(nullptr) == (FOVEA_NULL | FOVEA_ARG_CALL << 8));
   CHECK(fovea_merge(nullptr) == (FOVEA_NULL | FOVEA_ARG_CALL << 8));
-  CHECK((fovea_scratch_least(nullptr) == 0 && fovea_scratch_best(nullptr) == 0 && fovea_partials_size(nullptr) == 0));
+  CHECK((fovea_scratch_least(nullptr) == 0 && fovea_scratch_best(nullptr) == 0 &&
+         fovea_partials_size(nullptr) == 0));
   CHECK(scratch.nothing_written());
 }
 

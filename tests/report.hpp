@@ -4,10 +4,12 @@
 
 namespace report {
 
-// The test that is running could not do its work here: it counts as skipped, and the report says why. The text must stay valid.
+// The test that is running could not do its work here: it counts as skipped, and the report says why. The
+// text must stay valid.
 void skip(const char* reason);
 
-// The digest of the bit identity set on one ISA; the report shows one digest, or "-" when ISAs that promise bits disagree.
+// The digest of the bit identity set on one ISA; the report shows one digest, or "-" when ISAs that promise
+// bits disagree.
 void digest(const char* isa, bool promises_bits, uint64_t value);
 void digest(int32_t isa, uint64_t value); // of float attention
 

@@ -1,4 +1,5 @@
-// How much scratch a call asks for: never more than the constant, whatever the lengths, and exactly what it says.
+// How much scratch a call asks for: never more than the constant, whatever the lengths, and exactly what it
+// says.
 #include <doctest/doctest.h>
 
 #include "isas.hpp"
@@ -6,13 +7,15 @@
 
 namespace {
 
-fovea_attention sized(int32_t q_heads, int32_t kv_heads, int32_t dim, int32_t v_dim, int32_t queries, int32_t keys) {
+fovea_attention sized(int32_t q_heads, int32_t kv_heads, int32_t dim, int32_t v_dim, int32_t queries,
+                      int32_t keys) {
   static float anywhere[4] = {};
   fovea_attention a = {};
   a.q.data = a.k.data = a.v.data = anywhere;
   // Far above the inputs, in memory that nobody touches: only sizes are asked for.
   a.out.data = reinterpret_cast<void*>(UINTPTR_MAX / 4 * 3 / 64 * 64);
-  a.q_heads = q_heads, a.kv_heads = kv_heads, a.dim = dim, a.v_dim = v_dim, a.queries = queries, a.keys = keys;
+  a.q_heads = q_heads, a.kv_heads = kv_heads, a.dim = dim, a.v_dim = v_dim, a.queries = queries,
+  a.keys = keys;
   return a;
 }
 

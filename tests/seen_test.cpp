@@ -14,7 +14,14 @@ bool has_both_signs(const data::tensor& q, int32_t head, int32_t query) {
 } // namespace
 
 TEST_CASE("a_nan_in_a_bias_spoils_the_row_that_sees_it") {
-  const shape s = shape("grouped").heads(4, 2).dims(9, 20).lengths(14, 40).causal().mask(mask_kind::bias).alibi().lse();
+  const shape s = shape("grouped")
+                      .heads(4, 2)
+                      .dims(9, 20)
+                      .lengths(14, 40)
+                      .causal()
+                      .mask(mask_kind::bias)
+                      .alibi()
+                      .lse();
   isas::for_each([&](int32_t isa) {
     problem good(s), p(s);
     const std::vector<float> clean = solve(good, good.call(isa));
@@ -65,7 +72,8 @@ TEST_CASE("one_nan_in_q_or_k_spoils_whole_rows") {
         check_rows(bad_q, clean, [](int32_t h, int32_t i) { return h == 2 && i == 5; });
         put_bits(bad_k.k.at(1, 33, c), bits);
         solve(bad_k, bad_k.call(isa));
-        check_rows(bad_k, clean, [&](int32_t h, int32_t i) { return h / 2 == 1 && sees(bad_k.call(), i, 33); });
+        check_rows(bad_k, clean,
+                   [&](int32_t h, int32_t i) { return h / 2 == 1 && sees(bad_k.call(), i, 33); });
       }
   });
 }

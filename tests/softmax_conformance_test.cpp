@@ -37,7 +37,8 @@ walk walk_of(const test_case& c) {
   const std::vector<int32_t> dims = dims_of(c);
   const auto rank = static_cast<int32_t>(dims.size());
   const auto axis = static_cast<size_t>(c.whole("axis") < 0 ? c.whole("axis") + rank : c.whole("axis"));
-  if (c.text("softmax_semantics") == "flatten_2d") return {product(dims, 0, axis), product(dims, axis, dims.size()), 1};
+  if (c.text("softmax_semantics") == "flatten_2d")
+    return {product(dims, 0, axis), product(dims, axis, dims.size()), 1};
   return {product(dims, 0, axis), dims[axis], product(dims, axis + 1, dims.size())};
 }
 
@@ -78,7 +79,8 @@ void check_case(const test_case& c, int32_t isa) {
 } // namespace
 
 TEST_CASE("conformance_of_softmax_rows") {
-  if (conformance::folder().empty()) return report::skip("no conformance cases: FOVEA_CONFORMANCE names no folder that has them");
+  if (conformance::folder().empty())
+    return report::skip("no conformance cases: FOVEA_CONFORMANCE names no folder that has them");
   int found = 0;
   for (const test_case& c : conformance::all_cases()) {
     if (c.text("op") != "Softmax") continue;

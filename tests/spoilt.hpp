@@ -26,7 +26,9 @@ inline void fill_key(const problem& p, int32_t row, uint32_t bits) {
   for (int32_t g = 0; g < p.k.heads; ++g) fill_row(p.k, g, row, bits), fill_row(p.v, g, row, bits);
 }
 
-inline bool sees(const fovea_attention& a, int32_t i, int32_t row) { return reference::sees(a, i, int64_t{a.first_key} + row); }
+inline bool sees(const fovea_attention& a, int32_t i, int32_t row) {
+  return reference::sees(a, i, int64_t{a.first_key} + row);
+}
 
 // Does a row of this kv head see it?
 inline bool anybody_attends(const fovea_attention& a, int32_t kv_head, int32_t row) {
@@ -57,7 +59,8 @@ inline bool all_nan(const problem& p, int32_t h, int32_t i) {
 
 // The log-sum-exp, if there is one, stands behind the results.
 inline bool wrong_lse(const problem& p, int32_t h, int32_t i, const std::vector<float>& all, bool spoilt) {
-  const auto row = static_cast<size_t>(h * p.out.tokens + i), first = static_cast<size_t>(p.out.heads * p.out.tokens * p.out.dim);
+  const auto row = static_cast<size_t>(h * p.out.tokens + i),
+             first = static_cast<size_t>(p.out.heads * p.out.tokens * p.out.dim);
   if (p.modifiers.lse.size() == 0) return false;
   const float lse = p.modifiers.lse[row];
   return spoilt ? !std::isnan(lse) : std::memcmp(&lse, &all[first + row], sizeof lse) != 0;

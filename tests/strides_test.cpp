@@ -1,4 +1,5 @@
-// Which strides of the output are enough: its rows may touch, but not share an element, and where there is one row no stride counts.
+// Which strides of the output are enough: its rows may touch, but not share an element, and where there is
+// one row no stride counts.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -29,11 +30,13 @@ TEST_CASE("rows_of_the_output_may_touch_but_not_overlap") {
       {"heads behind each other", 3, 4, 4 * row, row, true},
       {"heads behind each other, one element too near", 3, 4, 4 * row - 1, row, false},
       {"heads behind each other, rows with gaps", 3, 4, 3 * (row + 2) + row, row + 2, true},
-      {"heads behind each other, rows with gaps, one element too near", 3, 4, 3 * (row + 2) + row - 1, row + 2, false},
+      {"heads behind each other, rows with gaps, one element too near", 3, 4, 3 * (row + 2) + row - 1,
+       row + 2, false},
       {"queries behind each other", 3, 4, row, 3 * row, true},
       {"queries behind each other, one element too near", 3, 4, row, 3 * row - 1, false},
       {"queries behind each other, rows with gaps", 3, 4, row + 1, 2 * (row + 1) + row, true},
-      {"queries behind each other, rows with gaps, one element too near", 3, 4, row + 1, 2 * (row + 1) + row - 1, false},
+      {"queries behind each other, rows with gaps, one element too near", 3, 4, row + 1,
+       2 * (row + 1) + row - 1, false},
       {"two heads, two queries, rows side by side", 2, 2, row, 2 * row, true},
       {"no query at all", 3, 0, 1, 1, true},
   };
@@ -53,7 +56,8 @@ TEST_CASE("rows_of_the_output_may_touch_but_not_overlap") {
       for (int32_t h = 0; h < t.heads; ++h)
         for (int32_t i = 0; i < t.queries; ++i) {
           const float* got = out.data() + h * t.head_stride + i * t.token_stride;
-          CHECK(std::memcmp(got, &expected[static_cast<size_t>((h * t.queries + i) * row)], row * sizeof(float)) == 0);
+          CHECK(std::memcmp(got, &expected[static_cast<size_t>((h * t.queries + i) * row)],
+                            row * sizeof(float)) == 0);
         }
     });
   }

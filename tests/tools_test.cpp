@@ -1,4 +1,5 @@
-// The command line program: text and tables line up, pictures and SVG say what the weights are, wrong arguments are explained.
+// The command line program: text and tables line up, pictures and SVG say what the weights are, wrong
+// arguments are explained.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -26,7 +27,9 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 
 std::string many_words(int count) { return times("word ", count); }
 
-heat_map two_by_three() { return {"title", {"one", "two"}, {"a", "b", "c"}, matrix(2, 3, {.5f, .3f, .2f, 0, 1, 0})}; }
+heat_map two_by_three() {
+  return {"title", {"one", "two"}, {"a", "b", "c"}, matrix(2, 3, {.5f, .3f, .2f, 0, 1, 0})};
+}
 
 style rich(colours paint) {
   style how;
@@ -140,7 +143,8 @@ TEST_CASE("tools: a picture in ASCII, in blocks, in colours") {
   const std::vector<std::string> blocks = picture_lines(maps, rich(colours::none));
   CHECK(holds(blocks[3], "\u2588\u2588\u2588 1.0"));
   CHECK_FALSE(holds(blocks[3], "\x1b"));
-  const std::vector<std::string> cube = picture_lines(maps, rich(colours::cube)), full = picture_lines(maps, rich(colours::full));
+  const std::vector<std::string> cube = picture_lines(maps, rich(colours::cube)),
+                                 full = picture_lines(maps, rich(colours::full));
   CHECK(count_of(cube[2], "\x1b[38;5;") == 3);
   CHECK(count_of(cube[2], ";48;5;") == 3);
   CHECK(count_of(full[2], ";48;2;") == 3);

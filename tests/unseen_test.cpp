@@ -1,4 +1,5 @@
-// What a row does not see cannot change it, whatever is stored there: NaN of any bits, infinity, numbers that overflow.
+// What a row does not see cannot change it, whatever is stored there: NaN of any bits, infinity, numbers that
+// overflow.
 #include "spoilt.hpp"
 
 namespace {
@@ -12,21 +13,70 @@ std::vector<shape> hiding_shapes() {
   return {
       shape("behind the diagonal").heads(4, 2).dims(20, 12).lengths(18, 30).causal(),
       shape("behind the diagonal, a deep tile").dims(5).lengths(50, 50).causal(),
-      shape("behind the diagonal, padded rows").heads(4, 2).dims(20, 12).lengths(18, 30).causal().in(storage::padded_rows),
+      shape("behind the diagonal, padded rows")
+          .heads(4, 2)
+          .dims(20, 12)
+          .lengths(18, 30)
+          .causal()
+          .in(storage::padded_rows),
       shape("one row in the middle of the keys").heads(6, 2).dims(5).lengths(1, 40).causal().position(17),
       shape("outside a window").heads(2, 1).dims(9).lengths(7, 40).window(3, 2),
       shape("between kept keys and a window").dims(9).lengths(7, 40).causal().window(3, 0).keep_first(2),
-      shape("between a prefix and a window, grouped").heads(6, 2).dims(9).lengths(7, 40).causal().window(3, 0).prefix(17),
+      shape("between a prefix and a window, grouped")
+          .heads(6, 2)
+          .dims(9)
+          .lengths(7, 40)
+          .causal()
+          .window(3, 0)
+          .prefix(17),
       shape("whole blocks").dims(3, 5).lengths(3, 530).causal().position(100),
-      shape("a block between kept keys and a window").dims(3, 5).lengths(3, 600).causal().window(20, 0).keep_first(3),
+      shape("a block between kept keys and a window")
+          .dims(3, 5)
+          .lengths(3, 600)
+          .causal()
+          .window(20, 0)
+          .keep_first(3),
       shape("rows that begin later").dims(3).lengths(5, 40).causal().first_key(243).window(7, 0),
       shape("everything").dims(3).lengths(3, 20).causal().position(-40),
-      shape("under a bool mask of each row").heads(4, 2).dims(20, 35).lengths(19, 40).mask(mask_kind::shown).lse(),
-      shape("under an additive mask of each row").heads(6, 2).dims(5, 12).lengths(14, 40).mask(mask_kind::bias).sinks().lse(),
-      shape("under one mask for all heads").heads(4, 2).dims(20).lengths(50, 50).causal().mask(mask_kind::shown, false).softcap(3),
-      shape("under one row of mask for all").heads(2, 1).dims(20).lengths(5, 300).mask(mask_kind::bias, false, false).alibi(),
-      shape("one decoded row under a mask").heads(6, 2).dims(20, 70).lengths(1, 270).mask(mask_kind::shown, true, false).lse(),
-      shape("behind the end of a mask").heads(4, 2).dims(9, 20).lengths(9, 60).mask(mask_kind::shown).mask_keys(37).lse(),
+      shape("under a bool mask of each row")
+          .heads(4, 2)
+          .dims(20, 35)
+          .lengths(19, 40)
+          .mask(mask_kind::shown)
+          .lse(),
+      shape("under an additive mask of each row")
+          .heads(6, 2)
+          .dims(5, 12)
+          .lengths(14, 40)
+          .mask(mask_kind::bias)
+          .sinks()
+          .lse(),
+      shape("under one mask for all heads")
+          .heads(4, 2)
+          .dims(20)
+          .lengths(50, 50)
+          .causal()
+          .mask(mask_kind::shown, false)
+          .softcap(3),
+      shape("under one row of mask for all")
+          .heads(2, 1)
+          .dims(20)
+          .lengths(5, 300)
+          .mask(mask_kind::bias, false, false)
+          .alibi(),
+      shape("one decoded row under a mask")
+          .heads(6, 2)
+          .dims(20, 70)
+          .lengths(1, 270)
+          .mask(mask_kind::shown, true, false)
+          .lse(),
+      shape("behind the end of a mask")
+          .heads(4, 2)
+          .dims(9, 20)
+          .lengths(9, 60)
+          .mask(mask_kind::shown)
+          .mask_keys(37)
+          .lse(),
       shape("by mask, window and all else")
           .heads(2, 1)
           .dims(5, 20)
@@ -69,7 +119,8 @@ TEST_CASE("keys_that_nobody_sees_may_hold_anything") {
       problem p(s);
       const fovea_attention a = p.call(isa);
       const std::vector<float> clean = solve(p, a);
-      for (uint32_t bits : {all_patterns[0], all_patterns[1], all_patterns[2], all_patterns[3], all_patterns[4], very_large}) {
+      for (uint32_t bits : {all_patterns[0], all_patterns[1], all_patterns[2], all_patterns[3],
+                            all_patterns[4], very_large}) {
         CAPTURE(bits);
         fill_hidden(p, a, bits);
         fill_hidden_bias(p, a, bits);
@@ -104,12 +155,19 @@ TEST_CASE("a_bad_key_reaches_only_the_rows_that_see_it") {
 }
 
 TEST_CASE("a_bad_value_behind_a_mask_reaches_only_the_rows_that_see_it") {
-  // Values only: the weight of a hidden key is 0, and 0 times them would be NaN. Rows of one tile hide different keys.
+  // Values only: the weight of a hidden key is 0, and 0 times them would be NaN. Rows of one tile hide
+  // different keys.
   const shape table[] = {
       shape("a deep tile").heads(2, 1).dims(9, 40).lengths(70, 70).mask(mask_kind::shown),
       shape("wide tiles").heads(2, 1).dims(3, 64).lengths(24, 64).mask(mask_kind::shown),
       shape("a causal tile").heads(2, 2).dims(9, 17).lengths(33, 290).causal().mask(mask_kind::bias),
-      shape("values of 7").heads(4, 2).dims(9, 7).lengths(13, 40).mask(mask_kind::shown).keep_first(3).window(20, 9),
+      shape("values of 7")
+          .heads(4, 2)
+          .dims(9, 7)
+          .lengths(13, 40)
+          .mask(mask_kind::shown)
+          .keep_first(3)
+          .window(20, 9),
       shape("a decoded group").heads(7, 1).dims(20, 130).lengths(1, 270).mask(mask_kind::bias),
   };
   for (const shape& s : table) {
@@ -140,7 +198,8 @@ TEST_CASE("a_bad_value_behind_a_mask_reaches_only_the_rows_that_see_it") {
 
 TEST_CASE("what_a_mask_hides_has_weight_0_in_a_row_of_nan_too") {
   const shape plain = shape("a query of NaN").dims(9).mask(mask_kind::bias).weights(0);
-  const shape table[] = {plain, shape(plain).lse(), shape(plain).sinks()}; // the last two end a row in another way
+  const shape table[] = {plain, shape(plain).lse(),
+                         shape(plain).sinks()}; // the last two end a row in another way
   for (const shape& s : table)
     for (int32_t keys : {2, 3, 17, 300, 320})
       isas::for_each([&](int32_t isa) {
@@ -164,7 +223,8 @@ TEST_CASE("told_weights_of_a_row_with_one_key_of_nan_or_infinity_are_nan_on_ever
   const uint32_t infinity = 0x7f800000u;
   for (uint32_t bits : {nan_patterns[0], infinity})
     for (int32_t keys : {2, 17, 320})
-      for (int32_t key : {int32_t{0}, keys / 2, keys - 1}) // the largest score may be that key's, or that of one behind it
+      for (int32_t key :
+           {int32_t{0}, keys / 2, keys - 1}) // the largest score may be that key's, or that of one behind it
         isas::for_each([&](int32_t isa) {
           INFO("bits ", bits, ", key ", key, " of ", keys);
           problem p(shape("a key of NaN").dims(9).lengths(2, keys).weights(0));
@@ -173,7 +233,8 @@ TEST_CASE("told_weights_of_a_row_with_one_key_of_nan_or_infinity_are_nan_on_ever
           for (int32_t i = 0; i < 2; ++i) p.q.at(0, i, 0) = 1; // so that infinity is a score of plus infinity
           solve(p, a);
           int numbers = 0;
-          for (size_t i = 0; i < p.modifiers.weights.size(); ++i) numbers += !std::isnan(p.modifiers.weights[i]);
+          for (size_t i = 0; i < p.modifiers.weights.size(); ++i)
+            numbers += !std::isnan(p.modifiers.weights[i]);
           CHECK(numbers == 0);
         });
 }
@@ -193,7 +254,8 @@ TEST_CASE("a_nan_that_one_row_sees_reaches_the_weights_of_that_row_alone") {
         solve(p, p.call(isa));
         int wrong = 0;
         for (int32_t n = 0; n < queries * keys; ++n) {
-          const float weight = p.modifiers.weights[static_cast<size_t>(n)], clean = good.modifiers.weights[static_cast<size_t>(n)];
+          const float weight = p.modifiers.weights[static_cast<size_t>(n)],
+                      clean = good.modifiers.weights[static_cast<size_t>(n)];
           wrong += n / keys == row ? !std::isnan(weight) : std::memcmp(&weight, &clean, sizeof weight) != 0;
         }
         INFO("row ", row, ", key ", key);

@@ -1,4 +1,5 @@
-// The nine worked examples of the lecture notes, to the digits given there. Where the notes slip, both figures stand here.
+// The nine worked examples of the lecture notes, to the digits given there. Where the notes slip, both
+// figures stand here.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -29,7 +30,8 @@ numbers attend(const sentence& s, int32_t isa, float scale = 0) {
 
 numbers identity(int32_t n, int32_t heads = 1) {
   numbers ones(static_cast<size_t>(n * n * heads));
-  for (size_t i = 0; i < ones.size(); ++i) ones[i] = i % static_cast<size_t>(n * n) % static_cast<size_t>(n + 1) == 0 ? 1.0f : 0.0f;
+  for (size_t i = 0; i < ones.size(); ++i)
+    ones[i] = i % static_cast<size_t>(n * n) % static_cast<size_t>(n + 1) == 0 ? 1.0f : 0.0f;
   return ones;
 }
 
@@ -39,7 +41,8 @@ numbers weights(sentence s, int32_t isa, float scale = 0) {
   return attend(s, isa, scale);
 }
 
-// A sentence whose softmax weights are the given table (rows of queries): scores are logarithms; a weight of 0 is a score of -1,000.
+// A sentence whose softmax weights are the given table (rows of queries): scores are logarithms; a weight of
+// 0 is a score of -1,000.
 sentence with_weights(int32_t heads, int32_t words, const numbers& table, int32_t v_dim, const numbers& v) {
   sentence s{heads, words, v_dim, words, words, identity(words, heads), numbers(table.size()), v};
   const auto n = static_cast<size_t>(words);
@@ -80,11 +83,15 @@ TEST_CASE("example_1_the_cat_sat") {
   for (size_t i = 0; i < 9; ++i) CHECK(dot(&words[i / 3 * 4], &words[i % 3 * 4], 4) == scores[i]);
   const sentence s{1, 4, 4, 3, 3, words, words, words};
   isas::for_each([&](int32_t isa) {
-    // The notes round the rows to .42 .15 .42 and .21 .21 .58; one line of theirs says .53: the right figure is .5761.
-    check_digits(weights(s, isa), {.4223f, .1554f, .4223f, .1554f, .4223f, .4223f, .2119f, .2119f, .5761f}, four_digits);
-    // The notes cut .8446 .5777 to .84 .57, and .7881 to .79.
-    check_digits(attend(s, isa), {.8446f, .5777f, .8446f, .5777f, .5777f, .8446f, .5777f, .8446f, .7881f, .7881f, .7881f, .7881f},
+    // The notes round the rows to .42 .15 .42 and .21 .21 .58; one line of theirs says .53: the right figure
+    // is .5761.
+    check_digits(weights(s, isa), {.4223f, .1554f, .4223f, .1554f, .4223f, .4223f, .2119f, .2119f, .5761f},
                  four_digits);
+    // The notes cut .8446 .5777 to .84 .57, and .7881 to .79.
+    check_digits(
+        attend(s, isa),
+        {.8446f, .5777f, .8446f, .5777f, .5777f, .8446f, .5777f, .8446f, .7881f, .7881f, .7881f, .7881f},
+        four_digits);
   });
 }
 
@@ -98,10 +105,17 @@ TEST_CASE("example_2_why_scores_are_scaled") {
 
 namespace {
 
-// The variance of scores between random vectors, seen from outside: the second key is 0, so log(w0 / w1) is the score of the first.
+// The variance of scores between random vectors, seen from outside: the second key is 0, so log(w0 / w1) is
+// the score of the first.
 double variance_of_scores(int32_t dim, float scale, int32_t isa) {
   const int32_t heads = 400, queries = 4;
-  sentence s{heads, dim, 2, queries, 2, numbers(static_cast<size_t>(heads * queries * dim)), numbers(static_cast<size_t>(heads * 2 * dim)),
+  sentence s{heads,
+             dim,
+             2,
+             queries,
+             2,
+             numbers(static_cast<size_t>(heads * queries * dim)),
+             numbers(static_cast<size_t>(heads * 2 * dim)),
              {}};
   for (size_t i = 0; i < s.q.size(); ++i) s.q[i] = data::noise(11, static_cast<uint32_t>(i));
   for (size_t i = 0; i < s.k.size(); ++i)
@@ -119,7 +133,8 @@ double variance_of_scores(int32_t dim, float scale, int32_t isa) {
 } // namespace
 
 TEST_CASE("example_2_variance_grows_with_the_dims_and_the_scale_restores_it") {
-  // Entries are even in [-1, 1): variance 1/3, so a product has 1/9. 400 keys estimate it within about 5 %; 20 % are four times that.
+  // Entries are even in [-1, 1): variance 1/3, so a product has 1/9. 400 keys estimate it within about 5 %;
+  // 20 % are four times that.
   const int32_t isa = isas::only();
   for (int32_t dim : {1, 2, 3, 64}) {
     INFO("dim ", dim);
@@ -137,7 +152,8 @@ TEST_CASE("example_3_money_bank_geometry") {
     const numbers w = weights({1, 2, 2, 1, 2, {2, 1}, {3, 4, 12, 8}, {}}, isa);
     CHECK(w[0] == doctest::Approx(1.76e-7).epsilon(0.01)); // the notes go on with .2 and .8
     CHECK(w[1] == doctest::Approx(1).epsilon(1e-6));
-    const sentence given = with_weights(1, 2, {.8f, .2f, .2f, .8f}, 2, {money[0], money[1], bank[0], bank[1]});
+    const sentence given = with_weights(1, 2, {.8f, .2f, .2f, .8f}, 2,
+                                        {money[0], money[1], bank[0], bank[1]});
     const numbers y = attend(given, isa, 1);
     check_digits({y[2], y[3]}, {.2f * money[0] + .8f * bank[0], .2f * money[1] + .8f * bank[1]}, four_digits);
     CHECK(distance(&y[2], money, 2) < distance(bank, money, 2)); // context moves the vector
@@ -159,25 +175,31 @@ TEST_CASE("example_4_two_banks") {
     const sentence s{1, 3, 3, 3, 3, first, first, first};
     const numbers together = attend(s, isa);
     for (size_t word = 0; word < 3; ++word) {
-      const numbers q(first.begin() + static_cast<ptrdiff_t>(3 * word), first.begin() + static_cast<ptrdiff_t>(3 * word + 3));
+      const numbers q(first.begin() + static_cast<ptrdiff_t>(3 * word),
+                      first.begin() + static_cast<ptrdiff_t>(3 * word + 3));
       const numbers alone = attend({1, 3, 3, 1, 3, q, first, first}, isa);
-      CHECK(std::memcmp(&together[3 * word], alone.data(), 3 * sizeof(float)) == 0); // rows need nothing from one another
+      CHECK(std::memcmp(&together[3 * word], alone.data(), 3 * sizeof(float)) ==
+            0); // rows need nothing from one another
     }
   });
 }
 
 TEST_CASE("example_5_what_it_means") {
   const numbers it = {.6f, .5f, .4f};
-  const numbers keys = {.2f, .1f, 0, .6f, .5f, .4f, .1f, .2f, .1f, .2f, .1f, .3f, .5f, .4f, .3f, .7f, .6f, .5f, .1f, 0, .2f, .9f, .8f, .7f};
+  const numbers keys = {.2f, .1f, 0,   .6f, .5f, .4f, .1f, .2f, .1f, .2f, .1f, .3f,
+                        .5f, .4f, .3f, .7f, .6f, .5f, .1f, 0,   .2f, .9f, .8f, .7f};
   const numbers scores = {.17f, .77f, .20f, .29f, .62f, .92f, .14f, 1.22f};
-  for (size_t j = 0; j < scores.size(); ++j) CHECK(dot(it.data(), &keys[3 * j], 3) == doctest::Approx(scores[j]).epsilon(1e-5));
+  for (size_t j = 0; j < scores.size(); ++j)
+    CHECK(dot(it.data(), &keys[3 * j], 3) == doctest::Approx(scores[j]).epsilon(1e-5));
   const numbers values = {.1f, .2f, .3f, .7f, .6f, .5f, .1f, .1f, .2f, 0, .1f, .1f, .2f, .3f, .2f, .5f, .4f,
                           .3f, .1f, .2f, .1f, .6f, .5f, .4f, .1f, .1f, 0, 0,   0,   .1f, .8f, .7f, .6f};
-  const numbers given = {.05f, .70f, .02f, .01f, .01f, .20f, .01f, 0, .01f, 0, 0}; // they add up to 1.01; softmax makes it 1
+  const numbers given = {.05f, .70f, .02f, .01f, .01f, .20f,
+                         .01f, 0,    .01f, 0,    0}; // they add up to 1.01; softmax makes it 1
   numbers table;
   for (int query = 0; query < 11; ++query) table.insert(table.end(), given.begin(), given.end());
   isas::for_each([&](int32_t isa) {
-    CHECK(weights({1, 3, 8, 1, 8, it, keys, {}}, isa, 1)[7] == doctest::Approx(0.2287).epsilon(0.001)); // "tired" leads
+    CHECK(weights({1, 3, 8, 1, 8, it, keys, {}}, isa, 1)[7] ==
+          doctest::Approx(0.2287).epsilon(0.001)); // "tired" leads
     const numbers y = attend(with_weights(1, 11, table, 3, values), isa, 1);
     // The notes add up to [.598 .518 .432]; right is [.601 .519 .433].
     check_digits({1.01f * y[0], 1.01f * y[1], 1.01f * y[2]}, {.601f, .519f, .433f}, 0.00001);
@@ -199,7 +221,9 @@ TEST_CASE("example_6_action_gets_results") {
 
 TEST_CASE("example_7_two_heads_read_one_sentence_in_two_ways") {
   enum word { the, man, saw, the_, astronomer, with, a, telescope, words };
-  const auto at = [](int head, int query, int key) { return static_cast<size_t>((head * words + query) * words + key); };
+  const auto at = [](int head, int query, int key) {
+    return static_cast<size_t>((head * words + query) * words + key);
+  };
   numbers table(2 * words * words, 0.05f);
   table[at(0, saw, telescope)] = table[at(0, man, telescope)] = 0.65f;
   table[at(1, saw, astronomer)] = table[at(1, astronomer, telescope)] = 0.65f;
@@ -215,7 +239,8 @@ TEST_CASE("example_8_between_two_sequences") {
   const numbers h = {.3f, -.2f, .9f, .1f, .5f, -.4f, -.7f, .2f, .6f, .8f, .1f, .2f}; // turn off the lights
   const numbers states = {.2f, .7f, -.1f, .4f, -.3f, .5f};
   isas::for_each([&](int32_t isa) {
-    const numbers alpha = weights({1, 3, 4, 2, 4, states, h, {}}, isa, 1), c = attend({1, 3, 3, 2, 4, states, h, h}, isa, 1);
+    const numbers alpha = weights({1, 3, 4, 2, 4, states, h, {}}, isa, 1),
+                  c = attend({1, 3, 3, 2, 4, states, h, h}, isa, 1);
     for (size_t i = 0; i < 2; ++i)
       for (size_t x = 0; x < 3; ++x) {
         float sum = 0;
@@ -223,14 +248,16 @@ TEST_CASE("example_8_between_two_sequences") {
         CHECK(c[3 * i + x] == doctest::Approx(sum).epsilon(1e-5));
       }
     // Self-attention is the same with one sequence.
-    const numbers self = attend({1, 3, 3, 4, 4, h, h, h}, isa, 1), first = attend({1, 3, 3, 1, 4, {.3f, -.2f, .9f}, h, h}, isa, 1);
+    const numbers self = attend({1, 3, 3, 4, 4, h, h, h}, isa, 1),
+                  first = attend({1, 3, 3, 1, 4, {.3f, -.2f, .9f}, h, h}, isa, 1);
     CHECK(std::memcmp(self.data(), first.data(), 3 * sizeof(float)) == 0);
   });
 }
 
 TEST_CASE("example_9_two_apples") {
   // Apple launched a new phone while I was eating an apple
-  const numbers words = {.8f, .2f, .1f, .9f, .3f, .3f, .2f, .6f, .1f, 1, .3f, .4f, .5f, .5f, .4f, .3f, .9f, .1f, .3f, .3f, .8f, .2f};
+  const numbers words = {.8f, .2f, .1f, .9f, .3f, .3f, .2f, .6f, .1f, 1,   .3f,
+                         .4f, .5f, .5f, .4f, .3f, .9f, .1f, .3f, .3f, .8f, .2f};
   numbers out(22);
   fovea_attention a = {};
   a.q.data = a.k.data = a.v.data = words.data(), a.out.data = out.data();

@@ -22,8 +22,8 @@ fovea_in one_of(const matrix& x, int heads) {
 void attend_or_throw(const fovea_attention& call, std::vector<unsigned char>& scratch) {
   const int32_t status = fovea_attend(&call, scratch.data(), scratch.size());
   if (status == FOVEA_OK) return;
-  throw std::runtime_error(std::string("fovea_attend refused the call: ") + fovea_argument_text(status) + ": " + fovea_reason_text(status) +
-                           ".");
+  throw std::runtime_error(std::string("fovea_attend refused the call: ") + fovea_argument_text(status) +
+                           ": " + fovea_reason_text(status) + ".");
 }
 
 matrix attend(const matrix& q, const matrix& k, const matrix& v, const attention_options& options) {
@@ -55,7 +55,8 @@ std::vector<matrix> attention_weights(const matrix& q, const matrix& k, const at
   one_head.heads = 1;
   std::vector<matrix> weights;
   for (int head = 0; head < options.heads; ++head)
-    weights.push_back(attend(some_columns(q, head * dim, dim), some_columns(k, head * dim, dim), identity(k.rows), one_head));
+    weights.push_back(attend(some_columns(q, head * dim, dim), some_columns(k, head * dim, dim),
+                             identity(k.rows), one_head));
   return weights;
 }
 

@@ -21,7 +21,8 @@ void attend_or_throw(const fovea_attention& call, std::vector<unsigned char>& sc
 // out[token][head * v_dim ..]: what the heads give stands side by side already, "concatenated".
 matrix attend(const matrix& q, const matrix& k, const matrix& v, const attention_options& options);
 
-// The softmax weights of every head, [query][key]. Exact: with the identity as V, the output of attention is its weights.
+// The softmax weights of every head, [query][key]. Exact: with the identity as V, the output of attention is
+// its weights.
 std::vector<matrix> attention_weights(const matrix& q, const matrix& k, const attention_options& options);
 
 // q.k of every head, in plain loops, before the scaling.
@@ -30,7 +31,8 @@ std::vector<matrix> scores(const matrix& q, const matrix& k, int heads);
 // The softmax of the given scores, one row.
 std::vector<float> softmax(const std::vector<float>& row_of_scores, int32_t isa);
 
-// sum_j weights_j * v_j by way of attention: ln(weight) is the score. Weights must be above 0; their sum is divided away and put back.
+// sum_j weights_j * v_j by way of attention: ln(weight) is the score. Weights must be above 0; their sum is
+// divided away and put back.
 std::vector<float> weighted_sum(const std::vector<float>& weights, const matrix& v, int32_t isa);
 
 } // namespace demo

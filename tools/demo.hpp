@@ -41,7 +41,8 @@ struct method {
 };
 table method_table(const method& m, int32_t isa, const style& how);
 
-// Runs the same attention on every ISA of this CPU and compares the bits; false: they differ, which must not happen.
+// Runs the same attention on every ISA of this CPU and compares the bits; false: they differ, which must not
+// happen.
 bool show_same_bits(page& out, const request& asked);
 void show_speed(page& out);
 

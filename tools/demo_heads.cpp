@@ -22,14 +22,16 @@ const matrix saw_wv(6, 4, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0,
 const matrix saw_wo(4, 3, {1, 0, 0, 0, 0, .5f, 0, 1, 0, 0, 0, 1});
 
 void show_saw_output(page& out, const matrix& concatenated) {
-  table t{"Both heads side by side (concatenated), times W_O: [seen with a telescope, an astronomer is seen, astronomer with a telescope].",
-          {"word", "head 1", "head 2", "times W_O"},
-          {}};
+  table t{
+      "Both heads side by side (concatenated), times W_O: [seen with a telescope, an astronomer is seen, "
+      "astronomer with a telescope].",
+      {"word", "head 1", "head 2", "times W_O"},
+      {}};
   t.align = "l";
   const matrix mixed = product(concatenated, saw_wo);
   for (int i : {1, 2, 4}) {
-    t.rows.push_back({saw_words[static_cast<size_t>(i)], vector_text(concatenated.row(i), 2, 3), vector_text(concatenated.row(i) + 2, 2, 3),
-                      vector_text(mixed.row(i), 3, 3)});
+    t.rows.push_back({saw_words[static_cast<size_t>(i)], vector_text(concatenated.row(i), 2, 3),
+                      vector_text(concatenated.row(i) + 2, 2, 3), vector_text(mixed.row(i), 3, 3)});
   }
   out.show(t);
 }
@@ -44,7 +46,8 @@ void show_heads(page& out, const setup& how) {
   const matrix q = product(x, saw_wq), k = product(x, saw_wk), v = product(x, saw_wv);
   const std::vector<matrix> weights = attention_weights(q, k, options);
   out.say(
-      "The man saw the astronomer with a telescope: who has the telescope? One head links \"man\" and \"saw\" to \"telescope\", the other "
+      "The man saw the astronomer with a telescope: who has the telescope? One head links \"man\" and "
+      "\"saw\" to \"telescope\", the other "
       "\"saw\" to \"astronomer\" and \"astronomer\" to \"telescope\". Both readings are kept.");
   out.show({{"head 1: he looked through it", saw_words, saw_words, weights[0]},
             {"head 2: the astronomer carries it", saw_words, saw_words, weights[1]}});
@@ -52,7 +55,8 @@ void show_heads(page& out, const setup& how) {
 }
 
 void show_translation(page& out, const setup& how) {
-  const std::vector<std::string> source = split("turn off the lights"), target = split("schalte die Lichter aus");
+  const std::vector<std::string> source = split("turn off the lights"),
+                                 target = split("schalte die Lichter aus");
   const matrix h(4, 4, {2, .5f, 0, 0, .5f, 2, 0, 0, 0, 0, 1.5f, .5f, 0, 0, .5f, 2});
   const matrix s(4, 4, {1.8f, .2f, 0, 0, 0, 0, 2, .2f, 0, 0, .2f, 1.9f, .2f, 1.9f, 0, 0});
   attention_options options;
@@ -60,13 +64,15 @@ void show_translation(page& out, const setup& how) {
   options.scaled = false;
   const matrix alpha = attention_weights(s, h, options)[0];
   out.say(
-      "c_i = sum_j alpha_ij h_j, alpha = softmax(s_i . h_j): each word of the translation asks, the words of the source answer. "
+      "c_i = sum_j alpha_ij h_j, alpha = softmax(s_i . h_j): each word of the translation asks, the words of "
+      "the source answer. "
       "Self-attention is the same with one sentence.");
   out.show({{"cross-attention", target, source, alpha}});
   if (how.brief) return;
   out.show(vectors_table("h_j, the source.", source, h, out.how()));
   out.show(vectors_table("s_i, the translation so far.", target, s, out.how()));
-  out.show(vectors_table("c_i, what each word of the translation is told.", target, attend(s, h, h, options), out.how()));
+  out.show(vectors_table("c_i, what each word of the translation is told.", target, attend(s, h, h, options),
+                         out.how()));
 }
 
 } // namespace demo

@@ -53,7 +53,8 @@ std::vector<float> it_softmax(int32_t isa) {
 }
 
 std::vector<heat_map> it_pictures(int32_t isa) {
-  heat_map given{"the given weights", {"it"}, {}, {}}, computed{"softmax of the eight scores", {"it"}, {}, {}};
+  heat_map given{"the given weights", {"it"}, {}, {}},
+      computed{"softmax of the eight scores", {"it"}, {}, {}};
   std::vector<float> weights;
   for (const it_word& one : it_words) {
     given.keys.push_back(one.word);
@@ -67,7 +68,9 @@ std::vector<heat_map> it_pictures(int32_t isa) {
 
 table it_table(int32_t isa, const style& how) {
   const std::vector<float> computed = it_softmax(isa);
-  table t{"Query: \"it\" = [.6 .5 .4].", {"word", "k", "q.k", "softmax(q.k / sqrt(3))", "v", "given weight", ""}, {}};
+  table t{"Query: \"it\" = [.6 .5 .4].",
+          {"word", "k", "q.k", "softmax(q.k / sqrt(3))", "v", "given weight", ""},
+          {}};
   t.align = "llrrlrl";
   size_t next = 0;
   for (const it_word& one : it_words) {
@@ -77,7 +80,9 @@ table it_table(int32_t isa, const style& how) {
       cells[2] = number(dot(it_query.data(), one.k.data(), 3), 2);
       cells[3] = number(computed[next++], 4);
     }
-    cells.push_back(one.weight > 0 ? times(how.blocks ? "\u2588" : "#", std::max(1, static_cast<int>(one.weight * 16))) : "");
+    cells.push_back(one.weight > 0
+                        ? times(how.blocks ? "\u2588" : "#", std::max(1, static_cast<int>(one.weight * 16)))
+                        : "");
     t.rows.push_back(cells);
   }
   return t;
@@ -96,7 +101,8 @@ void show_it(page& out, const setup& how) {
     out.show(it_pictures(how.isa));
     out.say("The notes give keys for eight of the words and then other weights, which add up to 1.01.");
   }
-  out.say("The weighted sum is " + vector_text(sum.data(), 3, 3) + "; the notes add up to [.598 .518 .432]: a slip.");
+  out.say("The weighted sum is " + vector_text(sum.data(), 3, 3) +
+          "; the notes add up to [.598 .518 .432]: a slip.");
 }
 
 } // namespace demo

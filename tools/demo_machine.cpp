@@ -17,7 +17,9 @@ struct work {
   int heads;
 };
 
-std::string_view bytes_of(const matrix& x) { return {reinterpret_cast<const char*>(x.values.data()), x.values.size() * sizeof(float)}; }
+std::string_view bytes_of(const matrix& x) {
+  return {reinterpret_cast<const char*>(x.values.data()), x.values.size() * sizeof(float)};
+}
 
 std::string digest(const matrix& x) {
   char text[20];
@@ -26,16 +28,18 @@ std::string digest(const matrix& x) {
 }
 
 work seeded_work(const std::string& name, int heads, int dim, int queries, int keys) {
-  return {name, random_matrix(queries, heads * dim, 1, 1), random_matrix(keys, heads * dim, 1, 2), random_matrix(keys, heads * dim, 1, 3),
-          heads};
+  return {name, random_matrix(queries, heads * dim, 1, 1), random_matrix(keys, heads * dim, 1, 2),
+          random_matrix(keys, heads * dim, 1, 3), heads};
 }
 
 std::vector<work> works_of(const request& asked) {
-  std::vector<work> works = {seeded_work("4 x 64, 100 x 300", 4, 64, 100, 300), seeded_work("2 x 20, 17 x 4,099", 2, 20, 17, 4099)};
+  std::vector<work> works = {seeded_work("4 x 64, 100 x 300", 4, 64, 100, 300),
+                             seeded_work("2 x 20, 17 x 4,099", 2, 20, 17, 4099)};
   if (asked.words.empty()) return works;
   const matrix x = seeded_embeddings(asked.words, asked.dim, asked.seed);
   const projections w = seeded_projections(asked.dim, asked.seed);
-  works.insert(works.begin(), {"your sentence", product(x, w.q), product(x, w.k), product(x, w.v), asked.heads});
+  works.insert(works.begin(),
+               {"your sentence", product(x, w.q), product(x, w.k), product(x, w.v), asked.heads});
   return works;
 }
 
@@ -46,7 +50,8 @@ std::vector<int32_t> usable_isas() {
   return all;
 }
 
-// The promise of equal bits needs fused multiply-add (SSE4.1 and scalar-no-fma have none) and denormals (NEON of armv7 has none).
+// The promise of equal bits needs fused multiply-add (SSE4.1 and scalar-no-fma have none) and denormals (NEON
+// of armv7 has none).
 std::string no_promise(int32_t isa) {
   if (isa == FOVEA_SSE41 || isa == FOVEA_SCALAR_NO_FMA) return "no fma: no bit promise";
   return isa == FOVEA_NEON ? "flushes denormals: no bit promise" : "";
@@ -60,7 +65,8 @@ matrix run_on(const work& one, int32_t isa) {
 }
 
 // The row of one ISA: its digests, and whether the bits are those of the reference.
-row proof_row(int32_t isa, const std::vector<work>& works, const std::vector<matrix>& reference, bool& all_same) {
+row proof_row(int32_t isa, const std::vector<work>& works, const std::vector<matrix>& reference,
+              bool& all_same) {
   row cells = {fovea_isa_name(isa)};
   bool same = true;
   for (size_t i = 0; i < works.size(); ++i) {
@@ -86,9 +92,12 @@ bool show_same_bits(page& out, const request& asked) {
   bool all_same = true;
   for (int32_t isa : usable_isas()) t.rows.push_back(proof_row(isa, works, reference, all_same));
   out.heading("The same bits on every ISA");
-  out.say("The same attention, computed by each instruction set of this CPU and compared byte by byte with the first of them.");
+  out.say(
+      "The same attention, computed by each instruction set of this CPU and compared byte by byte with the "
+      "first of them.");
   out.show(t);
-  out.say(all_same ? "Equal, to the last bit." : "The bits differ: that is a defect of this build. Please report it with this table.");
+  out.say(all_same ? "Equal, to the last bit."
+                   : "The bits differ: that is a defect of this build. Please report it with this table.");
   return all_same;
 }
 
@@ -97,7 +106,8 @@ namespace {
 using stopwatch = std::chrono::steady_clock;
 
 struct pace {
-  double median, quiet, peak; // seconds of the attention, and of its fastest tenth; flop/s of bare multiply-adds
+  double median, quiet,
+      peak; // seconds of the attention, and of its fastest tenth; flop/s of bare multiply-adds
 };
 
 double sample_at(std::vector<double> samples, double share) {
@@ -105,7 +115,8 @@ double sample_at(std::vector<double> samples, double share) {
   return samples[static_cast<size_t>(static_cast<double>(samples.size()) * share)];
 }
 
-// Attention and peak in turn, so that both meet the same clock; at most 31 times and about a third of a second.
+// Attention and peak in turn, so that both meet the same clock; at most 31 times and about a third of a
+// second.
 pace measure(const fovea_attention& call) {
   std::vector<unsigned char> scratch(fovea_scratch_best(&call));
   const bench::peak_meter meter(call.isa);
@@ -122,9 +133,15 @@ pace measure(const fovea_attention& call) {
 
 row speed_row(const fovea_attention& call, double flops) {
   const pace found = measure(call);
-  row cells = {fovea_isa_name(call.isa), number(found.median * 1e3, 2), number(flops / found.median * 1e-9, 1), "-", "-", "-"};
+  row cells = {fovea_isa_name(call.isa),
+               number(found.median * 1e3, 2),
+               number(flops / found.median * 1e-9, 1),
+               "-",
+               "-",
+               "-"};
   const bool scalar = call.isa == FOVEA_SCALAR || call.isa == FOVEA_SCALAR_NO_FMA;
-  if (scalar || found.peak <= 0) return cells; // compilers make vectors of scalar code: it has no peak of its own
+  if (scalar || found.peak <= 0)
+    return cells; // compilers make vectors of scalar code: it has no peak of its own
   cells[3] = number(found.peak * 1e-9, 1);
   cells[4] = number(100 * flops / found.median / found.peak, 1) + " %";
   cells[5] = number(100 * flops / found.quiet / found.peak, 1) + " %";
@@ -157,7 +174,9 @@ struct prefill {
 
 void show_speed(page& out) {
   prefill work;
-  table t{"Prefill, 8 heads x 64 dims x 512 tokens, one thread.", {"ISA", "ms", "GFLOP/s", "peak", "share of it", "when undisturbed"}, {}};
+  table t{"Prefill, 8 heads x 64 dims x 512 tokens, one thread.",
+          {"ISA", "ms", "GFLOP/s", "peak", "share of it", "when undisturbed"},
+          {}};
   for (int32_t isa : usable_isas()) {
     progress("timing " + std::string(fovea_isa_name(isa)));
     t.rows.push_back(speed_row(work.call(isa), prefill::flops()));
@@ -165,7 +184,8 @@ void show_speed(page& out) {
   progress("");
   out.heading("Speed");
   out.say(
-      "The peak is what bare multiply-adds reach on the same core in the same second. Medians of up to 31 runs; undisturbed is the fastest "
+      "The peak is what bare multiply-adds reach on the same core in the same second. Medians of up to 31 "
+      "runs; undisturbed is the fastest "
       "tenth of them. ./dev bench measures more.");
   out.show(t);
 }

@@ -30,12 +30,14 @@ table method_table(const method& m, int32_t isa, vector_look look) {
   const matrix query(1, dim, {m.q.row(m.query), m.q.row(m.query) + dim});
   const matrix qk = scores(query, m.k, 1)[0], weights = attention_weights(query, m.k, options)[0];
   const auto brief = [&](const matrix& x, int i) { return brief_vector(x.row(i), dim, look); };
-  table t{"", {"", "q", "k", "v", "q.k", "/ " + short_number(root, 2), "softmax", "softmax * v"}, {}, "llllrrrl"};
+  table t{
+      "", {"", "q", "k", "v", "q.k", "/ " + short_number(root, 2), "softmax", "softmax * v"}, {}, "llllrrrl"};
   for (int j = 0; j < m.k.rows; ++j) {
     matrix part(1, dim, {m.v.row(j), m.v.row(j) + dim});
     for (float& value : part.values) value *= weights.at(0, j);
-    t.rows.push_back({m.words[static_cast<size_t>(j)], brief(m.q, j), brief(m.k, j), brief(m.v, j), number(qk.at(0, j), 2),
-                      number(qk.at(0, j) / root, 2), number(weights.at(0, j), 4), brief(part, 0)});
+    t.rows.push_back({m.words[static_cast<size_t>(j)], brief(m.q, j), brief(m.k, j), brief(m.v, j),
+                      number(qk.at(0, j), 2), number(qk.at(0, j) / root, 2), number(weights.at(0, j), 4),
+                      brief(part, 0)});
   }
   t.rows.push_back({"sum z", "", "", "", "", "", number(1, 4), brief(attend(query, m.k, m.v, options), 0)});
   return t;
@@ -59,7 +61,9 @@ void show_method(page& out, const setup& how) {
   const matrix x = seeded_embeddings(words, heads * dim, 7);
   const projections w = seeded_projections(heads * dim, 7);
   const matrix q = product(x, w.q), k = product(x, w.k), v = product(x, w.v);
-  out.say("Action gets results: embeddings of 512 dims, times W_Q, W_K, W_V, cut into 8 heads of 64. Values are seeded, not trained.");
+  out.say(
+      "Action gets results: embeddings of 512 dims, times W_Q, W_K, W_V, cut into 8 heads of 64. Values are "
+      "seeded, not trained.");
   const int last = how.brief ? 1 : 2;
   for (int head = 0; head < last; ++head) {
     const auto part = [&](const matrix& all) { return some_columns(all, head * dim, dim); };

@@ -14,7 +14,8 @@ double furthest_from_textbook(const matrix& qk, const matrix& weights, int dim) 
     double total = 0;
     const auto raised = [&](int j) { return std::exp(qk.at(i, j) / std::sqrt(static_cast<double>(dim))); };
     for (int j = 0; j < qk.columns; ++j) total += raised(j);
-    for (int j = 0; j < qk.columns; ++j) worst = std::max(worst, std::abs(raised(j) / total - weights.at(i, j)));
+    for (int j = 0; j < qk.columns; ++j)
+      worst = std::max(worst, std::abs(raised(j) / total - weights.at(i, j)));
   }
   return worst;
 }
@@ -26,8 +27,10 @@ struct projected {
   int dim() const { return q.columns / options.heads; }
 };
 
-projected project(const request& asked, const std::vector<std::string>& queries, const std::vector<std::string>& keys) {
-  const matrix x = seeded_embeddings(queries, asked.dim, asked.seed), y = seeded_embeddings(keys, asked.dim, asked.seed);
+projected project(const request& asked, const std::vector<std::string>& queries,
+                  const std::vector<std::string>& keys) {
+  const matrix x = seeded_embeddings(queries, asked.dim, asked.seed),
+               y = seeded_embeddings(keys, asked.dim, asked.seed);
   const projections w = seeded_projections(asked.dim, asked.seed);
   projected p{queries, keys, product(x, w.q), product(y, w.k), product(y, w.v), w.o, {}};
   p.options.heads = asked.heads;
@@ -47,15 +50,19 @@ void show_head(page& out, const projected& p, int head, const matrix& weights) {
   const std::string name = p.options.heads == 1 ? "" : "Head " + std::to_string(head + 1) + ": ";
   const std::string root = "sqrt(" + std::to_string(p.dim()) + ")";
   out.show(matrix_table(name + "q.k, a row is a query, a column a key.", p.queries, p.keys, qk, 3));
-  out.show(matrix_table(name + "q.k / " + root + ", that is q.k / " + short_number(std::sqrt(p.dim()), 3) + ".", p.queries, p.keys,
-                        divided(qk, std::sqrt(p.dim())), 3));
+  out.show(
+      matrix_table(name + "q.k / " + root + ", that is q.k / " + short_number(std::sqrt(p.dim()), 3) + ".",
+                   p.queries, p.keys, divided(qk, std::sqrt(p.dim())), 3));
   out.show(matrix_table(name + "softmax of each row.", p.queries, p.keys, weights, 4));
-  out.say("Largest difference from a textbook softmax in double: " + tiny_number(furthest_from_textbook(qk, weights, p.dim())) + ".");
+  out.say("Largest difference from a textbook softmax in double: " +
+          tiny_number(furthest_from_textbook(qk, weights, p.dim())) + ".");
 }
 
 void show_first_heads(page& out, const projected& p, const std::vector<matrix>& weights) {
-  for (int head = 0; head < std::min(p.options.heads, heads_in_tables); ++head) show_head(out, p, head, weights[static_cast<size_t>(head)]);
-  if (p.options.heads > heads_in_tables) out.say("The other heads work alike: their weights are in the pictures below.");
+  for (int head = 0; head < std::min(p.options.heads, heads_in_tables); ++head)
+    show_head(out, p, head, weights[static_cast<size_t>(head)]);
+  if (p.options.heads > heads_in_tables)
+    out.say("The other heads work alike: their weights are in the pictures below.");
 }
 
 void show_weights(page& out, const projected& p, const std::vector<matrix>& weights, const std::string& who) {
@@ -69,7 +76,8 @@ void show_weights(page& out, const projected& p, const std::vector<matrix>& weig
 
 void show_outputs(page& out, const projected& p) {
   const matrix z = attend(p.q, p.k, p.v, p.options);
-  const std::string how_many = p.options.heads == 1 ? "z = sum of softmax * v" : "z of all heads side by side (concatenated)";
+  const std::string how_many = p.options.heads == 1 ? "z = sum of softmax * v"
+                                                    : "z of all heads side by side (concatenated)";
   out.show(vectors_table(how_many + ".", p.queries, z, out.how()));
   out.show(vectors_table("Output: z times W_O.", p.queries, product(z, p.o), out.how()));
 }
@@ -78,18 +86,23 @@ void show_one_word(page& out, const projected& p, const request& asked) {
   const auto found = std::find(p.queries.begin(), p.queries.end(), asked.word);
   const int query = asked.word.empty() ? 0 : static_cast<int>(found - p.queries.begin());
   const auto first_head = [&](const matrix& all) { return some_columns(all, 0, p.dim()); };
-  table t = method_table({p.queries, first_head(p.q), first_head(p.k), first_head(p.v), query}, asked.isa, out.how());
-  t.caption = "Every step for the word \"" + p.queries[static_cast<size_t>(query)] + "\"" + (asked.heads > 1 ? ", head 1." : ".");
+  table t = method_table({p.queries, first_head(p.q), first_head(p.k), first_head(p.v), query}, asked.isa,
+                         out.how());
+  t.caption = "Every step for the word \"" + p.queries[static_cast<size_t>(query)] + "\"" +
+              (asked.heads > 1 ? ", head 1." : ".");
   out.show(t);
 }
 
 void show_self(page& out, const request& asked) {
   const projected p = project(asked, asked.words, asked.words);
-  out.heading("Your sentence: " + counted(asked.words.size(), "word") + ", " + counted(static_cast<size_t>(asked.heads), "head") + " of " +
+  out.heading("Your sentence: " + counted(asked.words.size(), "word") + ", " +
+              counted(static_cast<size_t>(asked.heads), "head") + " of " +
               counted(static_cast<size_t>(p.dim()), "dim"));
   out.say("Embeddings and W_Q, W_K, W_V, W_O are drawn from --seed " + std::to_string(asked.seed) +
-          ", not trained: the picture shows how attention computes, not what the words mean. Equal words have equal rows.");
-  out.show(vectors_table("Embeddings.", asked.words, seeded_embeddings(asked.words, asked.dim, asked.seed), out.how()));
+          ", not trained: the picture shows how attention computes, not what the words mean. Equal words "
+          "have equal rows.");
+  out.show(vectors_table("Embeddings.", asked.words, seeded_embeddings(asked.words, asked.dim, asked.seed),
+                         out.how()));
   const std::vector<matrix> weights = attention_weights(p.q, p.k, p.options);
   show_first_heads(out, p, weights);
   out.heading("Who looks at whom");

@@ -16,10 +16,12 @@ matrix scaled(matrix x, double factor) {
 }
 
 // What the notes print for each row of weights and of outputs.
-const row cat_notes = {".42 .15 .42, [.84 .57 .84 .57]", "[.57 .84 .57 .84]", ".21 .21 .58, [.79 .79 .79 .79]"};
+const row cat_notes = {".42 .15 .42, [.84 .57 .84 .57]", "[.57 .84 .57 .84]",
+                       ".21 .21 .58, [.79 .79 .79 .79]"};
 
 table cat_result(const matrix& weights, const matrix& out) {
-  table t = matrix_table("Softmax weights, and the output: the sum of the rows of V by these weights.", cat_words, cat_words, weights, 4);
+  table t = matrix_table("Softmax weights, and the output: the sum of the rows of V by these weights.",
+                         cat_words, cat_words, weights, 4);
   t.align = "lrrrll";
   t.head.insert(t.head.end(), {"output", "the notes print"});
   for (int i = 0; i < 3; ++i) {
@@ -47,13 +49,16 @@ void show_cat(page& out, const setup& how) {
   out.show(cat_result(weights, attend(x, x, x, options)));
   out.show({{"The cat sat", cat_words, cat_words, weights}});
   out.say(
-      "The notes cut 0.1554 to .15 and 0.5777 to .57; rounded, .16 and .58 are right. One of their lines has .53 where \"sat\" looks at "
+      "The notes cut 0.1554 to .15 and 0.5777 to .57; rounded, .16 and .58 are right. One of their lines has "
+      ".53 where \"sat\" looks at "
       "itself; .58 is right (0.5761).");
 }
 
 namespace {
 
-std::string pair_text(const std::vector<float>& weights) { return number(weights[0], 4) + " " + number(weights[1], 4); }
+std::string pair_text(const std::vector<float>& weights) {
+  return number(weights[0], 4) + " " + number(weights[1], 4);
+}
 
 // The spread of q.k over many seeded pairs of vectors whose entries have variance 1.
 double dot_variance(int dim) {
@@ -73,11 +78,14 @@ std::string bar(double share, int room, const style& how) {
 }
 
 table variance_table(const style& how) {
-  table t{"The variance of q.k over 4000 random pairs; every entry has variance 1.", {"dims", "of q.k", "after / sqrt(d)", "of q.k"}, {}};
+  table t{"The variance of q.k over 4000 random pairs; every entry has variance 1.",
+          {"dims", "of q.k", "after / sqrt(d)", "of q.k"},
+          {}};
   t.align = "rrrl";
   for (int dim : {1, 2, 3, 64}) {
     const double variance = dot_variance(dim);
-    t.rows.push_back({std::to_string(dim), number(variance, 2), number(variance / dim, 2), bar(variance / 64, how.width / 3, how)});
+    t.rows.push_back({std::to_string(dim), number(variance, 2), number(variance / dim, 2),
+                      bar(variance / 64, how.width / 3, how)});
   }
   return t;
 }
@@ -89,7 +97,9 @@ void show_scale(page& out, const setup& how) {
   t.align = "lrl";
   t.rows.push_back({"6 4", pair_text(softmax({6, 4}, how.isa)), ".38 .18: a slip, weights add up to 1"});
   t.rows.push_back({"3 2", pair_text(softmax({3, 2}, how.isa)), "the same scores, divided by sqrt(4)"});
-  out.say("Large scores push softmax towards one winner, where it learns nothing more. Scores grow with the number of dims:");
+  out.say(
+      "Large scores push softmax towards one winner, where it learns nothing more. Scores grow with the "
+      "number of dims:");
   out.show(variance_table(out.how()));
   out.say("Division by sqrt(d) takes the variance back to 1, whatever d is, and softmax stays soft:");
   out.show(t);

@@ -13,7 +13,8 @@ namespace {
 using namespace demo;
 
 std::string version_text(int32_t version) {
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
 }
 
 const char* const help_text =
@@ -27,14 +28,17 @@ const char* const help_text =
     "fovea demo --help lists the flags of demo.\n";
 
 std::string demo_help() {
-  return "fovea demo [flags]\n\nWithout flags: all worked examples in short, the proof of equal bits, and the speed.\n\n" +
-         flags_help(demo_flags()) + "\n  fovea demo --sentence \"the cat sat on the mat\" --heads 2 --svg attention.svg\n";
+  return "fovea demo [flags]\n\nWithout flags: all worked examples in short, the proof of equal bits, and "
+         "the speed.\n\n" +
+         flags_help(demo_flags()) +
+         "\n  fovea demo --sentence \"the cat sat on the mat\" --heads 2 --svg attention.svg\n";
 }
 
 std::string examples_list() {
   std::string text;
   for (size_t i = 0; i < examples().size(); ++i)
-    text += "  " + std::to_string(i + 1) + "  " + pad_right(examples()[i].name, 12) + "  " + examples()[i].title + "\n";
+    text += "  " + std::to_string(i + 1) + "  " + pad_right(examples()[i].name, 12) + "  " +
+            examples()[i].title + "\n";
   return text;
 }
 
@@ -58,7 +62,8 @@ void show_what_is_asked(page& out, const request& asked) {
 
 std::string isa_used(const request& asked) {
   const int32_t isa = asked.isa == FOVEA_ISA_BEST ? fovea_isa() : asked.isa;
-  return std::string("Computed by fovea ") + version_text(fovea_version()) + " on " + fovea_isa_name(isa) + ".";
+  return std::string("Computed by fovea ") + version_text(fovea_version()) + " on " + fovea_isa_name(isa) +
+         ".";
 }
 
 // Prints what is complete; the exit code.
@@ -73,7 +78,8 @@ int run_demo(const std::vector<std::string>& arguments) {
   if (asked.list) return finish(examples_list());
   page out(style_of_output(asked.plain, asked.color));
   show_what_is_asked(out, asked);
-  if (asked.svg && out.pictures().empty()) throw usage_error("--svg has nothing to draw, this example has no weights: try --example heads");
+  if (asked.svg && out.pictures().empty())
+    throw usage_error("--svg has nothing to draw, this example has no weights: try --example heads");
   const bool same = show_same_bits(out, asked);
   if (asked.timed) show_speed(out);
   out.line("");
@@ -85,7 +91,9 @@ int run_demo(const std::vector<std::string>& arguments) {
   return finish(out.text()) == 0 && same ? 0 : 1;
 }
 
-bool has_bits_of_its_own(int32_t isa) { return isa == FOVEA_SSE41 || isa == FOVEA_SCALAR_NO_FMA || isa == FOVEA_NEON; }
+bool has_bits_of_its_own(int32_t isa) {
+  return isa == FOVEA_SSE41 || isa == FOVEA_SCALAR_NO_FMA || isa == FOVEA_NEON;
+}
 
 std::string isa_text() {
   table t{"", {"ISA", "here", "same bits as all others"}, {}};
@@ -100,7 +108,8 @@ std::string isa_text() {
 }
 
 void expect_no_more(const std::vector<std::string>& arguments, const std::string& command) {
-  if (!arguments.empty()) throw usage_error("the command " + command + " takes nothing more: leave out \"" + arguments[0] + "\"");
+  if (!arguments.empty())
+    throw usage_error("the command " + command + " takes nothing more: leave out \"" + arguments[0] + "\"");
 }
 
 int run(const std::string& command, const std::vector<std::string>& arguments) {
@@ -109,7 +118,8 @@ int run(const std::string& command, const std::vector<std::string>& arguments) {
   if (arguments == std::vector<std::string>{"--help"}) return finish(help_text);
   expect_no_more(arguments, command);
   if (command == "isa") return finish(isa_text());
-  if (command == "version" || command == "--version") return finish("fovea " + version_text(fovea_version()) + "\n");
+  if (command == "version" || command == "--version")
+    return finish("fovea " + version_text(fovea_version()) + "\n");
   throw usage_error("there is no command \"" + command + "\": choose demo, isa, version or help");
 }
 

@@ -14,9 +14,15 @@ struct matrix {
   matrix(int r, int c) : rows(r), columns(c), values(static_cast<size_t>(r) * static_cast<size_t>(c)) {}
   matrix(int r, int c, std::vector<float> v) : rows(r), columns(c), values(std::move(v)) {}
 
-  float& at(int r, int c) { return values[static_cast<size_t>(r) * static_cast<size_t>(columns) + static_cast<size_t>(c)]; }
-  float at(int r, int c) const { return values[static_cast<size_t>(r) * static_cast<size_t>(columns) + static_cast<size_t>(c)]; }
-  const float* row(int r) const { return values.data() + static_cast<size_t>(r) * static_cast<size_t>(columns); }
+  float& at(int r, int c) {
+    return values[static_cast<size_t>(r) * static_cast<size_t>(columns) + static_cast<size_t>(c)];
+  }
+  float at(int r, int c) const {
+    return values[static_cast<size_t>(r) * static_cast<size_t>(columns) + static_cast<size_t>(c)];
+  }
+  const float* row(int r) const {
+    return values.data() + static_cast<size_t>(r) * static_cast<size_t>(columns);
+  }
 };
 
 // A product of two floats is exact in double, so a compiler may fuse here without changing a bit.
@@ -38,7 +44,8 @@ inline matrix product(const matrix& x, const matrix& w) {
   const matrix features = transposed(w);
   matrix y(x.rows, w.columns);
   for (int r = 0; r < y.rows; ++r)
-    for (int c = 0; c < y.columns; ++c) y.at(r, c) = static_cast<float>(dot(x.row(r), features.row(c), x.columns));
+    for (int c = 0; c < y.columns; ++c)
+      y.at(r, c) = static_cast<float>(dot(x.row(r), features.row(c), x.columns));
   return y;
 }
 

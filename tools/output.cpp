@@ -15,7 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw usage_error("cannot write \"" + path + "\" (" + why + "): name a file in a folder that you may write to");
+  throw usage_error("cannot write \"" + path + "\" (" + why +
+                    "): name a file in a folder that you may write to");
 }
 
 void write_or_refuse(const std::string& file, const std::string& path, const std::string& text) {
@@ -37,7 +38,8 @@ void write_whole(const std::string& path, const std::string& text) {
   std::error_code problem;
   if (path.empty()) throw usage_error("--svg has no file name: write --svg attention.svg");
   if (fs::is_directory(path, problem)) refuse(path, "it is a folder");
-  if (fs::exists(path, problem) && !fs::is_regular_file(path, problem)) return write_or_refuse(path, path, text);
+  if (fs::exists(path, problem) && !fs::is_regular_file(path, problem))
+    return write_or_refuse(path, path, text);
   const fs::path target = fs::is_symlink(path, problem) ? fs::canonical(path, problem) : fs::path(path);
   const std::string beside = target.string() + ".part";
   write_or_refuse(beside, path, text);

@@ -4,7 +4,8 @@
 
 namespace demo {
 
-// Writes a file beside `path` and moves it into place; a device or pipe is written directly. Throws usage_error.
+// Writes a file beside `path` and moves it into place; a device or pipe is written directly. Throws
+// usage_error.
 void write_whole(const std::string& path, const std::string& text);
 
 // False when stdout did not take all of it.

@@ -44,7 +44,8 @@ class page {
 
   void line(std::string_view words) { // two empty lines never follow each other, and nothing trails
     const std::string bare(words.substr(0, words.find_last_not_of(' ') + 1));
-    if (bare.empty() && (text_.empty() || (text_.size() > 1 && text_.substr(text_.size() - 2) == "\n\n"))) return;
+    if (bare.empty() && (text_.empty() || (text_.size() > 1 && text_.substr(text_.size() - 2) == "\n\n")))
+      return;
     text_ += bare + "\n";
   }
 
@@ -60,10 +61,12 @@ inline std::string vector_text(const float* values, int count, int decimals, int
   return text + (most < count ? " ..]" : "]");
 }
 
-inline std::string vector_text(const float* values, int count, int decimals) { return vector_text(values, count, decimals, count); }
+inline std::string vector_text(const float* values, int count, int decimals) {
+  return vector_text(values, count, decimals, count);
+}
 
-inline table matrix_table(const std::string& caption, const std::vector<std::string>& rows, const std::vector<std::string>& names,
-                          const matrix& values, int decimals) {
+inline table matrix_table(const std::string& caption, const std::vector<std::string>& rows,
+                          const std::vector<std::string>& names, const matrix& values, int decimals) {
   table t{caption, {""}, {}};
   t.head.insert(t.head.end(), names.begin(), names.end());
   for (int r = 0; r < values.rows; ++r) {
@@ -75,15 +78,17 @@ inline table matrix_table(const std::string& caption, const std::vector<std::str
 }
 
 // Vectors of any dim: as many dims as fit beside the words, and how many there are.
-inline table vectors_table(const std::string& caption, const std::vector<std::string>& rows, const matrix& values, const style& how) {
+inline table vectors_table(const std::string& caption, const std::vector<std::string>& rows,
+                           const matrix& values, const style& how) {
   int word = 1, widest = 5;
   for (const std::string& name : rows) word = std::max(word, std::min(columns(name), word_room));
   for (float value : values.values) widest = std::max(widest, columns(number(value, 3)));
   const int shown = std::min(values.columns, std::max(2, (how.width - indent - word) / (gap + widest)));
   std::vector<std::string> names;
   for (int c = 1; c <= shown; ++c) names.push_back(std::to_string(c));
-  const std::string cut =
-      shown < values.columns ? " (the first " + std::to_string(shown) + " of " + std::to_string(values.columns) + " dims)" : "";
+  const std::string cut = shown < values.columns ? " (the first " + std::to_string(shown) + " of " +
+                                                       std::to_string(values.columns) + " dims)"
+                                                 : "";
   return matrix_table(caption + cut, rows, names, some_columns(values, 0, shown), 3);
 }
 

@@ -1,4 +1,5 @@
-// Attention weights as a picture in the terminal: one row a query, one column a key, the darker or brighter the heavier.
+// Attention weights as a picture in the terminal: one row a query, one column a key, the darker or brighter
+// the heavier.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -28,12 +29,14 @@ using rgb = std::array<int, 3>;
 
 // From night to yellow by way of blue and green: readable on dark and on light terminals, and in grey.
 inline rgb heat(double share) {
-  constexpr double stops[5][3] = {{30, 20, 60}, {52, 78, 139}, {33, 140, 141}, {110, 200, 92}, {253, 231, 60}};
+  constexpr double stops[5][3] = {
+      {30, 20, 60}, {52, 78, 139}, {33, 140, 141}, {110, 200, 92}, {253, 231, 60}};
   const double place = std::min(std::max(share, 0.0), 1.0) * 4;
   const int below = std::min(static_cast<int>(place), 3);
   rgb colour;
   for (size_t c = 0; c < 3; ++c)
-    colour[c] = static_cast<int>(stops[below][c] + (place - below) * (stops[below + 1][c] - stops[below][c]) + 0.5);
+    colour[c] = static_cast<int>(stops[below][c] + (place - below) * (stops[below + 1][c] - stops[below][c]) +
+                                 0.5);
   return colour;
 }
 
@@ -50,7 +53,9 @@ inline std::string ground_colour(double share, const style& how) {
 }
 
 inline std::string painted(const std::string& text, double share, const style& how) {
-  const int ink = share > (how.paint == colours::cube ? 0.35 : 0.47) ? 16 : 231; // black on bright, white on dark: the better contrast
+  const int ink = share > (how.paint == colours::cube ? 0.35 : 0.47)
+                      ? 16
+                      : 231; // black on bright, white on dark: the better contrast
   const std::string ground = ground_colour(share, how);
   return "\x1b[38;5;" + std::to_string(ink) + ";48;" + ground + "m" + text + "\x1b[0m";
 }
@@ -69,7 +74,8 @@ constexpr int between = 3;     // columns between two pictures
 // A cell `room` columns wide: a field of colour with its number, or shades and the number.
 inline std::string heat_cell(float weight, float top, int room, const style& how) {
   const double share = weight / top;
-  if (how.paint != colours::none) return painted(room >= 4 ? centre(weight_text(weight), room) : spaces(room), share, how);
+  if (how.paint != colours::none)
+    return painted(room >= 4 ? centre(weight_text(weight), room) : spaces(room), share, how);
   if (room < number_room) return times(shade(share, how), room);
   return times(shade(share, how), room - 5) + " " + weight_text(weight) + " ";
 }
@@ -87,7 +93,8 @@ inline picture_shape shape_of(const heat_map& map, int room) {
   label = std::min(label, 12);
   const int cell = std::min({(room - label - indent - 1) / keys, key, 11});
   if (cell >= number_room) return {label, cell, false};
-  label = std::min(label + 3, std::max(6, room - keys - indent - 1)); // the number, two columns, before the word
+  label = std::min(label + 3,
+                   std::max(6, room - keys - indent - 1)); // the number, two columns, before the word
   return {label, std::min(std::max((room - label - indent - 1) / keys, 1), 4), true};
 }
 
@@ -96,7 +103,8 @@ inline std::vector<std::string> key_lines(const heat_map& map, const picture_sha
   const std::string left = spaces(indent + shape.label + 1);
   if (!shape.numbered) {
     std::string line = left;
-    for (const std::string& key : map.keys) line += centre(clip(key, shape.cell - 1, how.ellipsis()), shape.cell);
+    for (const std::string& key : map.keys)
+      line += centre(clip(key, shape.cell - 1, how.ellipsis()), shape.cell);
     return {line};
   }
   std::string whole = left, tens = left, ones = left;
@@ -111,7 +119,8 @@ inline std::vector<std::string> key_lines(const heat_map& map, const picture_sha
 inline std::string query_label(const heat_map& map, int query, const picture_shape& shape, const style& how) {
   const std::string& word = map.queries[static_cast<size_t>(query)];
   if (!shape.numbered) return pad_right(clip(word, shape.label, how.ellipsis()), shape.label);
-  return pad_left(std::to_string(query + 1), 2) + " " + pad_right(clip(word, shape.label - 3, how.ellipsis()), shape.label - 3);
+  return pad_left(std::to_string(query + 1), 2) + " " +
+         pad_right(clip(word, shape.label - 3, how.ellipsis()), shape.label - 3);
 }
 
 // Text that knows how many columns it takes, whatever colours are in it.
@@ -129,13 +138,17 @@ inline block draw(const heat_map& map, float top, int room, const style& how) {
   for (const std::string& line : key_lines(map, shape, how)) all.lines.push_back(pad_right(line, all.width));
   for (int query = 0; query < map.weights.rows; ++query) {
     std::string line = spaces(indent) + query_label(map, query, shape, how) + " ";
-    for (int key = 0; key < map.weights.columns; ++key) line += heat_cell(map.weights.at(query, key), top, shape.cell, how);
-    all.lines.push_back(line + spaces(all.width - indent - shape.label - 1 - shape.cell * map.weights.columns));
+    for (int key = 0; key < map.weights.columns; ++key)
+      line += heat_cell(map.weights.at(query, key), top, shape.cell, how);
+    all.lines.push_back(line +
+                        spaces(all.width - indent - shape.label - 1 - shape.cell * map.weights.columns));
   }
   return all;
 }
 
-inline std::string line_of(const block& one, size_t i) { return i < one.lines.size() ? one.lines[i] : spaces(one.width); }
+inline std::string line_of(const block& one, size_t i) {
+  return i < one.lines.size() ? one.lines[i] : spaces(one.width);
+}
 
 // Pictures side by side as long as they fit, then below.
 inline std::vector<std::string> side_by_side(const std::vector<block>& blocks, int width) {
@@ -149,7 +162,8 @@ inline std::vector<std::string> side_by_side(const std::vector<block>& blocks, i
     if (first > 0) lines.emplace_back();
     for (size_t y = 0; y < height; ++y) {
       std::string line;
-      for (size_t i = first; i < last; ++i) line += (i == first ? "" : spaces(between)) + line_of(blocks[i], y);
+      for (size_t i = first; i < last; ++i)
+        line += (i == first ? "" : spaces(between)) + line_of(blocks[i], y);
       lines.push_back(line);
     }
   }

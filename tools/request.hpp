@@ -47,15 +47,19 @@ inline std::string isa_names() {
 inline int32_t isa_by_name(const std::string& name) {
   for (int32_t isa = 1; isa < FOVEA_ISA_END; ++isa)
     if (name == fovea_isa_name(isa) && fovea_has_isa(isa)) return isa;
-  throw usage_error("--isa is \"" + name + "\", which this program cannot use on this CPU: choose one of " + isa_names());
+  throw usage_error("--isa is \"" + name + "\", which this program cannot use on this CPU: choose one of " +
+                    isa_names());
 }
 
 inline void check_together(const flags& given) {
   const bool own = given.count("--sentence") > 0;
-  if (own && given.count("--example")) throw usage_error("--sentence and --example exclude each other: keep one of them");
+  if (own && given.count("--example"))
+    throw usage_error("--sentence and --example exclude each other: keep one of them");
   for (const char* name : {"--second", "--word", "--heads", "--dim", "--seed"})
-    if (given.count(name) && !own) throw usage_error(std::string(name) + " needs a sentence: add --sentence \"the cat sat on the mat\"");
-  if (given.count("--plain") && given.count("--color")) throw usage_error("--plain and --color exclude each other: keep one of them");
+    if (given.count(name) && !own)
+      throw usage_error(std::string(name) + " needs a sentence: add --sentence \"the cat sat on the mat\"");
+  if (given.count("--plain") && given.count("--color"))
+    throw usage_error("--plain and --color exclude each other: keep one of them");
 }
 
 inline void read_sentences(request& asked, const flags& given) {
@@ -64,18 +68,22 @@ inline void read_sentences(request& asked, const flags& given) {
   if (!given.count("--word")) return;
   asked.word = given.at("--word");
   if (std::find(asked.words.begin(), asked.words.end(), asked.word) != asked.words.end()) return;
-  throw usage_error("--word is \"" + asked.word + "\", which is no word of --sentence: choose one of its words");
+  throw usage_error("--word is \"" + asked.word +
+                    "\", which is no word of --sentence: choose one of its words");
 }
 
 inline void read_sizes(request& asked, const flags& given) {
   asked.heads = static_cast<int>(whole_number(given, "--heads", asked.heads, 1, 16));
-  const int fitting = (asked.dim + asked.heads - 1) / asked.heads * asked.heads; // the default follows the heads
+  const int fitting = (asked.dim + asked.heads - 1) / asked.heads *
+                      asked.heads; // the default follows the heads
   asked.dim = static_cast<int>(whole_number(given, "--dim", fitting, 1, 1024));
-  asked.seed = static_cast<uint64_t>(whole_number(given, "--seed", static_cast<int64_t>(asked.seed), 0, 999999999));
+  asked.seed = static_cast<uint64_t>(
+      whole_number(given, "--seed", static_cast<int64_t>(asked.seed), 0, 999999999));
   if (asked.dim % asked.heads == 0) return;
   const int below = asked.dim / asked.heads * asked.heads, above = below + asked.heads;
-  throw usage_error("--dim " + std::to_string(asked.dim) + " cannot be shared by " + std::to_string(asked.heads) +
-                    " heads: give a multiple, such as --dim " + std::to_string(above <= 1024 ? above : below));
+  throw usage_error("--dim " + std::to_string(asked.dim) + " cannot be shared by " +
+                    std::to_string(asked.heads) + " heads: give a multiple, such as --dim " +
+                    std::to_string(above <= 1024 ? above : below));
 }
 
 inline request read_request(const std::vector<std::string>& arguments) {

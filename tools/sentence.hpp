@@ -1,4 +1,5 @@
-// Words and the vectors they are given: seeded, the same word always the same vector, the same on every machine.
+// Words and the vectors they are given: seeded, the same word always the same vector, the same on every
+// machine.
 #pragma once
 #include <cmath>
 #include <stdexcept>
@@ -22,13 +23,16 @@ constexpr size_t most_words = 64;
 inline std::vector<std::string> words_of(std::string_view text, const std::string& flag) {
   if (!is_utf8(text)) throw usage_error(flag + " is not UTF-8: write the words in UTF-8");
   const std::vector<std::string> words = split(text);
-  if (words.empty()) throw usage_error(flag + " has no word: give at least one, such as " + flag + " \"the cat sat\"");
+  if (words.empty())
+    throw usage_error(flag + " has no word: give at least one, such as " + flag + " \"the cat sat\"");
   if (words.size() > most_words) {
-    throw usage_error(flag + " has " + std::to_string(words.size()) + " words: give at most " + std::to_string(most_words));
+    throw usage_error(flag + " has " + std::to_string(words.size()) + " words: give at most " +
+                      std::to_string(most_words));
   }
   for (const std::string& word : words)
     for (const letter& one : letters(word))
-      if (is_control(one.code)) throw usage_error(flag + " holds a control character: give printable words only");
+      if (is_control(one.code))
+        throw usage_error(flag + " holds a control character: give printable words only");
   return words;
 }
 
@@ -42,7 +46,8 @@ inline matrix seeded_embeddings(const std::vector<std::string>& words, int dim, 
   return all;
 }
 
-// What training would find: W_Q, W_K, W_V, W_O, each dim x dim, here seeded. The spread keeps the variance of what passes through.
+// What training would find: W_Q, W_K, W_V, W_O, each dim x dim, here seeded. The spread keeps the variance of
+// what passes through.
 struct projections {
   matrix q, k, v, o;
 };

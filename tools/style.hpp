@@ -1,4 +1,5 @@
-// How output may look: its width, and whether blocks and colours are welcome. Decided once (terminal.cpp), obeyed everywhere.
+// How output may look: its width, and whether blocks and colours are welcome. Decided once (terminal.cpp),
+// obeyed everywhere.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -47,7 +48,9 @@ inline std::string tiny_number(double value) {
 }
 
 // "1 word", "2 words"
-inline std::string counted(size_t count, const std::string& what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
+inline std::string counted(size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
 
 // ".42", "1.0": a weight in three columns.
 inline std::string weight_text(double weight) {

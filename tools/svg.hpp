@@ -1,4 +1,5 @@
-// Heat maps as SVG: words on both axes, a number in each field, several side by side on one scale; legible in light and in dark.
+// Heat maps as SVG: words on both axes, a number in each field, several side by side on one scale; legible in
+// light and in dark.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -41,46 +42,58 @@ inline int longest_label(const std::vector<std::string>& words) {
 inline svg_shape svg_shape_of(const heat_map& map) {
   const int rows = map.weights.rows, keys = map.weights.columns;
   const int cell = std::min(std::max(600 / std::max({rows, keys, 1}), 26), 48);
-  const int over = longest_label(map.keys) * svg_shape::letter * 7 / 10 + 14; // the height, and the overhang, of a label at 45 degrees
+  const int over = longest_label(map.keys) * svg_shape::letter * 7 / 10 +
+                   14; // the height, and the overhang, of a label at 45 degrees
   const int left = longest_label(map.queries) * svg_shape::letter + 12;
   const int title = columns(map.title) * svg_shape::letter;
-  return {left, over, cell, std::max(left + keys * cell + over, title), svg_shape::title + over + rows * cell};
+  return {left, over, cell, std::max(left + keys * cell + over, title),
+          svg_shape::title + over + rows * cell};
 }
 
-inline std::string svg_text(double x, double y, std::string_view kind, std::string_view more, std::string_view text) {
-  return "<text class=\"" + std::string(kind) + "\" x=\"" + short_number(x, 1) + "\" y=\"" + short_number(y, 1) + "\"" + std::string(more) +
-         ">" + escaped(text) + "</text>\n";
+inline std::string svg_text(double x, double y, std::string_view kind, std::string_view more,
+                            std::string_view text) {
+  return "<text class=\"" + std::string(kind) + "\" x=\"" + short_number(x, 1) + "\" y=\"" +
+         short_number(y, 1) + "\"" + std::string(more) + ">" + escaped(text) + "</text>\n";
 }
 
 inline std::string svg_cell(float weight, float top, double x, double y, int size) {
   const double share = std::min(std::max(weight / top, 0.0f), 1.0f);
   const std::string side = std::to_string(size);
-  const std::string kind = share > 0.77 ? "strong" : "weak"; // from there on the other ink has more contrast, in light and in dark
-  return "<rect class=\"frame\" x=\"" + short_number(x, 1) + "\" y=\"" + short_number(y, 1) + "\" width=\"" + side + "\" height=\"" + side +
-         "\" fill-opacity=\"" + number(share, 3) + "\"/>\n" + svg_text(x + size / 2.0, y + size / 2.0, kind, "", weight_text(weight));
+  const std::string
+      kind = share > 0.77 ? "strong"
+                          : "weak"; // from there on the other ink has more contrast, in light and in dark
+  return "<rect class=\"frame\" x=\"" + short_number(x, 1) + "\" y=\"" + short_number(y, 1) + "\" width=\"" +
+         side + "\" height=\"" + side + "\" fill-opacity=\"" + number(share, 3) + "\"/>\n" +
+         svg_text(x + size / 2.0, y + size / 2.0, kind, "", weight_text(weight));
 }
 
 inline std::string svg_labels(const heat_map& map, const svg_shape& s) {
   std::string all;
   const double x = s.left, y = svg_shape::title + s.top;
   for (int i = 0; i < map.weights.rows; ++i)
-    all += svg_text(x - 8, y + (i + 0.5) * s.cell, "query", "", clip(map.queries[static_cast<size_t>(i)], svg_shape::label_room, "\u2026"));
+    all += svg_text(x - 8, y + (i + 0.5) * s.cell, "query", "",
+                    clip(map.queries[static_cast<size_t>(i)], svg_shape::label_room, "\u2026"));
   for (int i = 0; i < map.weights.columns; ++i) {
     const std::string at = short_number(x + (i + 0.5) * s.cell, 1) + " " + short_number(y - 8, 1);
     all += "<g transform=\"translate(" + at + ") rotate(-45)\">" +
-           svg_text(0, 0, "key", "", clip(map.keys[static_cast<size_t>(i)], svg_shape::label_room, "\u2026")) + "</g>\n";
+           svg_text(0, 0, "key", "",
+                    clip(map.keys[static_cast<size_t>(i)], svg_shape::label_room, "\u2026")) +
+           "</g>\n";
   }
   return all;
 }
 
 inline std::string svg_map(const heat_map& map, float top, int x, int y) {
   const svg_shape s = svg_shape_of(map);
-  const std::string font = std::to_string(std::min(s.cell / 3 + 1, 13)); // of the numbers; labels have their own
-  std::string all = "<g font-size=\"" + font + "\" transform=\"translate(" + std::to_string(x) + " " + std::to_string(y) + ")\">\n";
+  const std::string font = std::to_string(
+      std::min(s.cell / 3 + 1, 13)); // of the numbers; labels have their own
+  std::string all = "<g font-size=\"" + font + "\" transform=\"translate(" + std::to_string(x) + " " +
+                    std::to_string(y) + ")\">\n";
   all += svg_text(0, 14, "title", "", map.title) + svg_labels(map, s);
   for (int i = 0; i < map.weights.rows; ++i)
     for (int j = 0; j < map.weights.columns; ++j)
-      all += svg_cell(map.weights.at(i, j), top, s.left + j * s.cell, svg_shape::title + s.top + i * s.cell, s.cell);
+      all += svg_cell(map.weights.at(i, j), top, s.left + j * s.cell, svg_shape::title + s.top + i * s.cell,
+                      s.cell);
   return all + "</g>\n";
 }
 
@@ -105,9 +118,11 @@ inline std::string svg_legend(float top, int x, int y) {
   const std::string place = " x=\"" + std::to_string(x + 14) + "\" y=\"" + std::to_string(y - 10) + "\"";
   return "<defs><linearGradient id=\"scale\"><stop class=\"shade\" offset=\"0\" stop-opacity=\"0\"/>"
          "<stop class=\"shade\" offset=\"1\"/></linearGradient></defs>\n" +
-         svg_text(x, y, "note", "", "0") + "<rect fill=\"url(#scale)\" stroke=\"#8c959f\" stroke-width=\"0.5\"" + place +
+         svg_text(x, y, "note", "", "0") +
+         "<rect fill=\"url(#scale)\" stroke=\"#8c959f\" stroke-width=\"0.5\"" + place +
          " width=\"160\" height=\"11\"/>\n" +
-         svg_text(x + 182, y, "note", "", weight_text(top) + "   attention weight: a row is a query, a column a key");
+         svg_text(x + 182, y, "note", "",
+                  weight_text(top) + "   attention weight: a row is a query, a column a key");
 }
 
 // Lays pictures out from left to right, then below.
@@ -142,8 +157,8 @@ inline std::string svg_document(const std::vector<std::vector<heat_map>>& groups
     sheet.new_line();
   }
   const std::string w = std::to_string(sheet.width), h = std::to_string(sheet.y + 2 * svg_sheet::margin);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w + " " + h +
-         "\">\n<title>" + escaped(title) + "</title>\n" + svg_style() +
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"" + w + "\" height=\"" + h +
+         "\" viewBox=\"0 0 " + w + " " + h + "\">\n<title>" + escaped(title) + "</title>\n" + svg_style() +
          "<rect class=\"ground\" width=\"100%\" height=\"100%\" rx=\"10\"/>\n" + sheet.body +
          svg_legend(top, svg_sheet::margin, sheet.y + 12) + "</svg>\n";
 }

@@ -1,4 +1,5 @@
-// Aligned tables: a caption, a head, rows. What is wider than the output goes on below, with the first column repeated.
+// Aligned tables: a caption, a head, rows. What is wider than the output goes on below, with the first column
+// repeated.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -50,13 +51,14 @@ inline std::vector<std::vector<size_t>> column_blocks(const std::vector<int>& wi
   return blocks;
 }
 
-inline std::string table_line(const table& t, const row& cells, const std::vector<size_t>& shown, const std::vector<int>& widths,
-                              const style& how) {
+inline std::string table_line(const table& t, const row& cells, const std::vector<size_t>& shown,
+                              const std::vector<int>& widths, const style& how) {
   std::string line = spaces(indent);
   for (size_t i : shown) {
     const bool left = t.align[std::min(i, t.align.size() - 1)] == 'l';
     const std::string text = cell(cells, i, how);
-    line += (i == shown.front() ? "" : spaces(gap)) + (left ? pad_right(text, widths[i]) : pad_left(text, widths[i]));
+    line += (i == shown.front() ? "" : spaces(gap)) +
+            (left ? pad_right(text, widths[i]) : pad_left(text, widths[i]));
   }
   return line.substr(0, line.find_last_not_of(' ') + 1);
 }

@@ -53,22 +53,26 @@ inline bool is_utf8(std::string_view text) {
   return std::none_of(all.begin(), all.end(), [](const letter& one) { return one.code == broken; });
 }
 
-inline bool is_control(uint32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x202A && code <= 0x202E); }
+inline bool is_control(uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x202A && code <= 0x202E);
+}
 
 struct code_range {
   uint32_t first, last;
 };
 
 // Accents and joiners stand on the letter before them.
-constexpr code_range no_column[] = {{0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD},  {0x0610, 0x061A}, {0x064B, 0x065F},
-                                    {0x093C, 0x093C}, {0x0941, 0x0948}, {0x094D, 0x094D},  {0x0E31, 0x0E31}, {0x0E34, 0x0E3A},
-                                    {0x0E47, 0x0E4E}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF},  {0x200B, 0x200F}, {0x20D0, 0x20FF},
-                                    {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0x1F3FB, 0x1F3FF}};
+constexpr code_range no_column[] = {{0x0300, 0x036F}, {0x0483, 0x0489},  {0x0591, 0x05BD}, {0x0610, 0x061A},
+                                    {0x064B, 0x065F}, {0x093C, 0x093C},  {0x0941, 0x0948}, {0x094D, 0x094D},
+                                    {0x0E31, 0x0E31}, {0x0E34, 0x0E3A},  {0x0E47, 0x0E4E}, {0x1AB0, 0x1AFF},
+                                    {0x1DC0, 0x1DFF}, {0x200B, 0x200F},  {0x20D0, 0x20FF}, {0xFE00, 0xFE0F},
+                                    {0xFE20, 0xFE2F}, {0x1F3FB, 0x1F3FF}};
 
 // East Asian scripts and emoji take two.
-constexpr code_range two_columns[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},  {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},
-                                      {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},  {0x1F300, 0x1F3FA}, {0x1F400, 0x1F64F},
-                                      {0x1F680, 0x1F6FF}, {0x1F900, 0x1FAFF}, {0x20000, 0x3FFFD}};
+constexpr code_range two_columns[] = {
+    {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},  {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},
+    {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},  {0x1F300, 0x1F3FA}, {0x1F400, 0x1F64F},
+    {0x1F680, 0x1F6FF}, {0x1F900, 0x1FAFF}, {0x20000, 0x3FFFD}};
 
 template <size_t N>
 bool in_ranges(uint32_t code, const code_range (&ranges)[N]) {
@@ -108,8 +112,12 @@ inline std::string clip(std::string_view text, int room, std::string_view ellips
   return keep >= 0 ? cut + std::string(ellipsis) : spaces(room);
 }
 
-inline std::string pad_right(std::string_view text, int room) { return std::string(text) + spaces(room - columns(text)); }
-inline std::string pad_left(std::string_view text, int room) { return spaces(room - columns(text)) + std::string(text); }
+inline std::string pad_right(std::string_view text, int room) {
+  return std::string(text) + spaces(room - columns(text));
+}
+inline std::string pad_left(std::string_view text, int room) {
+  return spaces(room - columns(text)) + std::string(text);
+}
 
 inline std::string centre(std::string_view text, int room) {
   const int left = std::max(0, (room - columns(text)) / 2);
@@ -120,7 +128,8 @@ inline std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> words;
   bool open = false;
   for (const letter& one : letters(text)) {
-    const bool gap = one.code == ' ' || (one.code >= '\t' && one.code <= '\r') || one.code == 0xA0 || one.code == 0x3000;
+    const bool gap = one.code == ' ' || (one.code >= '\t' && one.code <= '\r') || one.code == 0xA0 ||
+                     one.code == 0x3000;
     if (!gap && !open) words.emplace_back();
     if (!gap) words.back() += one.bytes;
     open = !gap;

@@ -34,13 +34,15 @@ inline void add_pair(runs& to, const saved_result& before, const saved_result& n
 }
 
 // New over old: above 1 is faster. By pairs, so that what changes from minute to minute drops out.
-inline std::vector<double> speed_ups(const std::vector<double>& old_share, const std::vector<double>& new_share) {
+inline std::vector<double> speed_ups(const std::vector<double>& old_share,
+                                     const std::vector<double>& new_share) {
   std::vector<double> all;
   for (size_t i = 0; i < old_share.size(); ++i) all.push_back(new_share[i] / old_share[i]);
   return all;
 }
 
-// How far runs of one build lie from their median, relative to it: the median of the distances, scaled to a standard deviation.
+// How far runs of one build lie from their median, relative to it: the median of the distances, scaled to a
+// standard deviation.
 inline double noise_of(const runs& r) {
   std::vector<double> distances;
   for (const auto* side : {&r.old_share, &r.new_share}) {
@@ -65,7 +67,8 @@ inline finding judge(const runs& r, double usual_noise) {
   const double noise = std::max(noise_of(r), usual_noise);
   const double doubt = certainty * 1.25 * noise * std::sqrt(2.0 / static_cast<double>(ratios.size()));
   if (std::fabs(change) < worth_saying) return {verdict::same, change, doubt};
-  const bool in_all = std::all_of(ratios.begin(), ratios.end(), [&](double ratio) { return (ratio > 1) == (change > 0); });
+  const bool in_all = std::all_of(ratios.begin(), ratios.end(),
+                                  [&](double ratio) { return (ratio > 1) == (change > 0); });
   const bool quiet_agrees = quiet / change > 0.5; // the same way, and at least half as far
   const bool certain = ratios.size() >= least_pairs && in_all && quiet_agrees && std::fabs(change) >= doubt;
   if (!certain) return {verdict::unclear, change, doubt};

@@ -1,6 +1,7 @@
-// fovea_compare: is the new build slower, or was the machine busy? Takes runs of an old and a new build that were made in turn, and
-// calls only that a slowdown which every pair of runs shows, which is larger than what runs of one build differ by, and which the
-// 10th percentile of the time shows too. Results that other programs disturbed are left out.
+// fovea_compare: is the new build slower, or was the machine busy? Takes runs of an old and a new build that
+// were made in turn, and calls only that a slowdown which every pair of runs shows, which is larger than what
+// runs of one build differ by, and which the 10th percentile of the time shows too. Results that other
+// programs disturbed are left out.
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -17,7 +18,9 @@ using namespace bench;
 std::vector<saved_result> results_in(const char* path) {
   const std::vector<saved_result> all = read_saved(path);
   if (!all.front().watched)
-    std::printf("%s was written by an older fovea_bench, which did not notice when other programs disturbed it.\n", path);
+    std::printf(
+        "%s was written by an older fovea_bench, which did not notice when other programs disturbed it.\n",
+        path);
   return all;
 }
 
@@ -59,32 +62,40 @@ const char* words(verdict what) {
 
 void print_row(const std::string& name, const runs& r, const finding& f) {
   if (f.what == verdict::disturbed) {
-    std::printf("%-44s %8s %8s %8s %8s  %s%s\n", name.c_str(), "-", "-", "-", "-", words(f.what), r.same_bits ? "" : "; other bits");
+    std::printf("%-44s %8s %8s %8s %8s  %s%s\n", name.c_str(), "-", "-", "-", "-", words(f.what),
+                r.same_bits ? "" : "; other bits");
     return;
   }
-  std::printf("%-44s %8.1f %8.1f %+8.1f %8.1f  %s%s\n", name.c_str(), 100 * median(r.old_share), 100 * median(r.new_share), 100 * f.change,
-              100 * f.doubt, words(f.what), r.same_bits ? "" : "; other bits");
+  std::printf("%-44s %8.1f %8.1f %+8.1f %8.1f  %s%s\n", name.c_str(), 100 * median(r.old_share),
+              100 * median(r.new_share), 100 * f.change, 100 * f.doubt, words(f.what),
+              r.same_bits ? "" : "; other bits");
 }
 
 void print_end(size_t pairs, int left_out, const std::map<verdict, int>& counts) {
   const auto count = [&](verdict what) { return counts.count(what) ? counts.at(what) : 0; };
-  std::printf("\n%d slower, %d faster, %d the same within %.0f %%, %d unclear.\n", count(verdict::slower), count(verdict::faster),
-              count(verdict::same), 100 * worth_saying, count(verdict::unclear));
+  std::printf("\n%d slower, %d faster, %d the same within %.0f %%, %d unclear.\n", count(verdict::slower),
+              count(verdict::faster), count(verdict::same), 100 * worth_saying, count(verdict::unclear));
   if (left_out > 0)
-    std::printf("Left out: %d pairs of results, because other programs disturbed one of the two; %d results are not compared at all.\n",
-                left_out, count(verdict::disturbed));
+    std::printf(
+        "Left out: %d pairs of results, because other programs disturbed one of the two; %d results are not "
+        "compared at all.\n",
+        left_out, count(verdict::disturbed));
   if (pairs < least_pairs)
-    std::printf("One slow run proves nothing: give at least %zu pairs, made in turn (old, new, old, new, ...).\n", least_pairs);
+    std::printf(
+        "One slow run proves nothing: give at least %zu pairs, made in turn (old, new, old, new, ...).\n",
+        least_pairs);
   else if (count(verdict::unclear) > 0)
     std::printf("More pairs, or a quieter machine, would settle what is unclear.\n");
 }
 
 int compare(int count, char** paths) {
   const std::map<std::string, runs> all = gather(count, paths);
-  if (all.empty()) throw saved_error("the files have no result in common; run the same works on the same ISAs");
+  if (all.empty())
+    throw saved_error("the files have no result in common; run the same works on the same ISAs");
   const double noise = usual_noise(all);
   const size_t pairs = static_cast<size_t>(count) / 2;
-  std::printf("%zu %s of runs; shares of the limit and changes of speed in %%, medians\n\n", pairs, pairs == 1 ? "pair" : "pairs");
+  std::printf("%zu %s of runs; shares of the limit and changes of speed in %%, medians\n\n", pairs,
+              pairs == 1 ? "pair" : "pairs");
   std::printf("%-44s %8s %8s %8s %8s  verdict\n", "work", "old", "new", "change", "doubt");
   std::map<verdict, int> counts;
   int left_out = 0;
@@ -104,8 +115,10 @@ int main(int argc, char** argv) {
   if (argc < 3 || argc % 2 == 0) {
     std::fputs(
         "fovea_compare OLD.json NEW.json [OLD.json NEW.json ...]\n"
-        "  files that fovea_bench --json wrote, in the order in which the runs were made: old and new in turn, three pairs or more.\n"
-        "  Ends with 1 when something has become slower beyond doubt, with 0 when not, with 2 when the files cannot be used.\n",
+        "  files that fovea_bench --json wrote, in the order in which the runs were made: old and new in "
+        "turn, three pairs or more.\n"
+        "  Ends with 1 when something has become slower beyond doubt, with 0 when not, with 2 when the files "
+        "cannot be used.\n",
         stderr);
     return 2;
   }

@@ -1,6 +1,8 @@
-// fovea_cost: runs one small work once between two markers, for tools that count instructions. tools/check/cost builds and calls it.
-//   fovea_cost --list            the works: name, multiply-adds, dtype, and whether boards run it or hosted targets
-//   fovea_cost WORK ISA          runs one and prints the bytes of stack that the call took; "_" in a name stands for a blank
+// fovea_cost: runs one small work once between two markers, for tools that count instructions.
+// tools/check/cost builds and calls it.
+//   fovea_cost --list            the works: name, multiply-adds, dtype, and whether boards run it or hosted
+//   targets fovea_cost WORK ISA          runs one and prints the bytes of stack that the call took; "_" in a
+//   name stands for a blank
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -13,8 +15,8 @@
 extern "C" {
 __attribute__((noinline)) void fovea_cost_begin() { __asm__ volatile(""); }
 __attribute__((noinline)) void fovea_cost_end() { __asm__ volatile(""); }
-__attribute__((noinline)) int32_t fovea_cost_region(int32_t (*attend)(const void*, void*, size_t), const void* call, void* scratch,
-                                                    size_t size) {
+__attribute__((noinline)) int32_t fovea_cost_region(int32_t (*attend)(const void*, void*, size_t),
+                                                    const void* call, void* scratch, size_t size) {
   fovea_cost_begin();
   const int32_t status = attend(call, scratch, size);
   fovea_cost_end();
@@ -76,11 +78,14 @@ size_t elements(int32_t heads, int32_t tokens, int32_t dim) {
   return static_cast<size_t>(heads) * static_cast<size_t>(tokens) * static_cast<size_t>(dim);
 }
 
-// Even numbers as floats from -2 to 2, nearly normal ones as bytes. Random numbers are as good as panels as they are as rows.
+// Even numbers as floats from -2 to 2, nearly normal ones as bytes. Random numbers are as good as panels as
+// they are as rows.
 template <class T>
 std::vector<T> numbers(int32_t heads, int32_t tokens, int32_t dim, uint32_t seed) {
   std::vector<T> all(elements(heads, tokens, dim));
-  const auto random = [&] { return seed = seed * 1664525u + 1013904223u, static_cast<int32_t>(seed >> 8) - (1 << 23); };
+  const auto random = [&] {
+    return seed = seed * 1664525u + 1013904223u, static_cast<int32_t>(seed >> 8) - (1 << 23);
+  };
   for (T& x : all) {
     if constexpr (sizeof(T) == 1)
       x = static_cast<T>((random() / 256 + random() / 256 + random() / 256 + random() / 256) / 1024);
@@ -134,9 +139,10 @@ int32_t run_integers(const work& w, int32_t isa) {
   p.call.isa = isa;
   p.call.v.layout = w.layout;
   p.call.scale = fovea::make_fixed_scale({unit, unit, unit, unit / 3, 0}, w.dim, w.keys).scale;
-  return run_call(p.call, fovea_fixed_scratch_best(&p.call), [](const void* call, void* scratch, size_t size) {
-    return fovea_fixed_attend(static_cast<const fovea_fixed_attention*>(call), scratch, size);
-  });
+  return run_call(p.call, fovea_fixed_scratch_best(&p.call),
+                  [](const void* call, void* scratch, size_t size) {
+                    return fovea_fixed_attend(static_cast<const fovea_fixed_attention*>(call), scratch, size);
+                  });
 }
 
 template <class Has, class Name>
@@ -154,7 +160,8 @@ int32_t run(const work& w, const char* isa_name, int32_t* isa) {
 
 void list() {
   for (const work& w : works)
-    std::printf("%s\t%ld\t%s\t%s\n", w.name, multiply_adds(w), w.type == f32 ? "f32" : "int8", w.where == boards ? "boards" : "hosted");
+    std::printf("%s\t%ld\t%s\t%s\n", w.name, multiply_adds(w), w.type == f32 ? "f32" : "int8",
+                w.where == boards ? "boards" : "hosted");
 }
 
 bool same_name(const char* given, const char* name) {
@@ -178,7 +185,9 @@ int main(int argc, char** argv) {
     int32_t isa = 0;
     const int32_t status = run(w, argv[2], &isa);
     if (isa == 0) return fail(std::string("this machine does not run ISA ") + argv[2]);
-    return status == FOVEA_OK ? 0 : fail(std::string(fovea_argument_text(status)) + ": " + fovea_reason_text(status));
+    return status == FOVEA_OK
+               ? 0
+               : fail(std::string(fovea_argument_text(status)) + ": " + fovea_reason_text(status));
   }
   return fail(std::string("there is no work \"") + argv[1] + "\": --list names them");
 }

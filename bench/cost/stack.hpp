@@ -1,4 +1,5 @@
-// How deep a call reaches into the stack: the free stack is painted before it, and looked at after it, by functions with equal frames.
+// How deep a call reaches into the stack: the free stack is painted before it, and looked at after it, by
+// functions with equal frames.
 #pragma once
 #include <cstddef>
 

@@ -50,7 +50,8 @@ void composite::run_head(int32_t kv_head) {
   const work& w = of_.what;
   const int group = w.q_heads / w.kv_heads;
   const ptrdiff_t head = static_cast<ptrdiff_t>(w.queries) * w.dim;
-  if (w.decode()) return run_rows(of_.q + kv_head * group * head, group, kv_head, w.keys, of_.out + kv_head * group * head);
+  if (w.decode())
+    return run_rows(of_.q + kv_head * group * head, group, kv_head, w.keys, of_.out + kv_head * group * head);
   for (int h = kv_head * group; h < (kv_head + 1) * group; ++h)
     for (int first = 0; first < w.queries; first += block_) {
       const ptrdiff_t at = h * head + static_cast<ptrdiff_t>(first) * w.dim;

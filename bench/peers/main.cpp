@@ -1,4 +1,5 @@
-// fovea_peers: fovea and what else there is, one after another in one process on one thread, as shares of the limit of this core.
+// fovea_peers: fovea and what else there is, one after another in one process on one thread, as shares of the
+// limit of this core.
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,7 +43,9 @@ void start_with_settings(char** argv) {
   if (!all) execv("/proc/self/exe", argv);
 }
 
-double seconds_since(stopwatch::time_point start) { return std::chrono::duration<double>(stopwatch::now() - start).count(); }
+double seconds_since(stopwatch::time_point start) {
+  return std::chrono::duration<double>(stopwatch::now() - start).count();
+}
 
 double at(std::vector<double> samples, double place) {
   std::sort(samples.begin(), samples.end());
@@ -58,7 +61,8 @@ struct contender {
   double error = 0;
   std::vector<double> seconds = {};
 
-  // The first call, untimed, brings this one's keys and values into the caches, which it shares with the others.
+  // The first call, untimed, brings this one's keys and values into the caches, which it shares with the
+  // others.
   double sample() {
     run(next, each);
     const auto start = stopwatch::now();
@@ -95,17 +99,20 @@ struct limit {
 
   double seconds(const work& w) const {
     const double computing = w.flops() / at(peak, 0.5);
-    return read.empty() ? computing : std::max(computing, static_cast<double>(w.cache_bytes()) / at(read, 0.5));
+    return read.empty() ? computing
+                        : std::max(computing, static_cast<double>(w.cache_bytes()) / at(read, 0.5));
   }
 };
 
 void measure(const work& w, const problem& data, int rounds, std::vector<contender>& all, limit& of) {
   const peak_meter meter(FOVEA_PEERS_ISA);
-  const int passes = std::max(1, static_cast<int>(least_sample * 50e9 / static_cast<double>(w.cache_bytes())));
+  const int passes = std::max(1,
+                              static_cast<int>(least_sample * 50e9 / static_cast<double>(w.cache_bytes())));
   for (int round = 0; round < rounds; ++round) {
     of.peak.push_back(meter.sample());
     for (int warm = 0; warm < 2 && w.decode(); ++warm) {
-      const double rate = read_rate(*loops_of(FOVEA_PEERS_ISA), data.cache().data(), data.cache().size(), passes);
+      const double rate = read_rate(*loops_of(FOVEA_PEERS_ISA), data.cache().data(), data.cache().size(),
+                                    passes);
       if (warm) of.read.push_back(rate);
     }
     for (contender& c : all) c.seconds.push_back(c.sample());
@@ -133,8 +140,8 @@ contender contender_of(const work& w, fovea_call& ours) {
 
 tensors tensors_of(const work& w, const problem& data) {
   const fovea_attention call = data.call(FOVEA_PEERS_ISA);
-  return {w, static_cast<const float*>(call.q.data), static_cast<const float*>(call.k.data), static_cast<const float*>(call.v.data),
-          static_cast<float*>(call.out.data)};
+  return {w, static_cast<const float*>(call.q.data), static_cast<const float*>(call.k.data),
+          static_cast<const float*>(call.v.data), static_cast<float*>(call.out.data)};
 }
 
 // One problem, all who solve it, and the limit that was sampled between them.
@@ -152,16 +159,17 @@ struct race {
   double of_work = 0; // seconds at the limit
 };
 
-// Shares of the limit in per cent: the median, and behind it the 10th percentile of the time. Then the fastest of the others, and how many
-// times as fast fovea is. Panels hold another copy of the keys, which would push the first out of the caches: they run alone, behind the
-// others, and are compared by shares.
+// Shares of the limit in per cent: the median, and behind it the 10th percentile of the time. Then the
+// fastest of the others, and how many times as fast fovea is. Panels hold another copy of the keys, which
+// would push the first out of the caches: they run alone, behind the others, and are compared by shares.
 void print_row(const work& w, const race& rows, const race& panels) {
   const auto text = [](const race& r, const contender& c) {
     char cell[32];
     std::snprintf(cell, sizeof cell, "%.1f (%.1f)", 100 * r.share(c), 100 * r.share(c, 0.1));
     return std::string(cell);
   };
-  std::printf("%-24s %9.4g  %14s  %14s", w.name().c_str(), rows.of_work * 1e6, text(rows, rows.all[0]).c_str(),
+  std::printf("%-24s %9.4g  %14s  %14s", w.name().c_str(), rows.of_work * 1e6,
+              text(rows, rows.all[0]).c_str(),
               panels.all.empty() ? "-" : text(panels, panels.all[0]).c_str());
   const contender* fastest = &rows.all[1];
   for (size_t i = 1; i < rows.all.size(); ++i) {
@@ -184,7 +192,8 @@ bool race_rows(const work& w, int rounds, race& r) {
   theirs.emplace_back(onednn_products(), t);
   r.all = {contender_of(w, ours)};
   for (composite& c : theirs)
-    r.all.push_back({c.name(), [&c](int32_t first, int32_t heads) { c.run(first, heads); }, w.kv_heads, w.kv_heads});
+    r.all.push_back(
+        {c.name(), [&c](int32_t first, int32_t heads) { c.run(first, heads); }, w.kv_heads, w.kv_heads});
   const bool right = r.run(data, t, rounds);
   r.of_work = r.of.seconds(w);
   return right;
@@ -211,7 +220,9 @@ bool run_work(const work& w, int rounds) {
 }
 
 int usage() {
-  std::puts("fovea_peers [FILTER] [ROUNDS]: works whose name contains FILTER, so many samples of each (without it 31)");
+  std::puts(
+      "fovea_peers [FILTER] [ROUNDS]: works whose name contains FILTER, so many samples of each (without it "
+      "31)");
   return 2;
 }
 
@@ -225,10 +236,12 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "fovea_peers: this machine does not run %s\n", fovea_isa_name(FOVEA_PEERS_ISA));
     return 2;
   }
-  std::printf("one thread, %s; shares of the limit in %%: median (10th percentile of the time); x: times as fast as the fastest other\n",
-              fovea_isa_name(FOVEA_PEERS_ISA));
-  std::printf("%-24s %9s  %14s  %14s  %14s  %14s  %14s  %-8s %6s %6s\n", "work", "limit us", "fovea", "from panels", "Eigen", "OpenBLAS",
-              "oneDNN", "fastest", "x", "panels");
+  std::printf(
+      "one thread, %s; shares of the limit in %%: median (10th percentile of the time); x: times as fast as "
+      "the fastest other\n",
+      fovea_isa_name(FOVEA_PEERS_ISA));
+  std::printf("%-24s %9s  %14s  %14s  %14s  %14s  %14s  %-8s %6s %6s\n", "work", "limit us", "fovea",
+              "from panels", "Eigen", "OpenBLAS", "oneDNN", "fastest", "x", "panels");
   bool right = true;
   for (const work& w : works_with(argc > 1 ? argv[1] : ""))
     if (w.k_layout == FOVEA_ROWS && !w.integers()) right = run_work(w, rounds) && right;

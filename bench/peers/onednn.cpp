@@ -24,7 +24,8 @@ class onednn : public products {
   struct shape { // [rows][depth] times [depth][columns], whose element strides are given
     int rows, depth, columns, down, across;
     bool operator<(const shape& b) const {
-      return std::tie(rows, depth, columns, down, across) < std::tie(b.rows, b.depth, b.columns, b.down, b.across);
+      return std::tie(rows, depth, columns, down, across) <
+             std::tie(b.rows, b.depth, b.columns, b.down, b.across);
     }
   };
   struct product {
@@ -32,12 +33,15 @@ class onednn : public products {
     dnnl::memory a, b, c;
   };
 
-  dnnl::memory matrix(dims size, dims strides) const { return {{size, dnnl::memory::data_type::f32, strides}, engine_, nullptr}; }
+  dnnl::memory matrix(dims size, dims strides) const {
+    return {{size, dnnl::memory::data_type::f32, strides}, engine_, nullptr};
+  }
 
   product& product_for(const shape& s) {
     const auto found = made_.find(s);
     if (found != made_.end()) return found->second;
-    const dnnl::memory a = matrix({s.rows, s.depth}, {s.depth, 1}), b = matrix({s.depth, s.columns}, {s.down, s.across}),
+    const dnnl::memory a = matrix({s.rows, s.depth}, {s.depth, 1}),
+                       b = matrix({s.depth, s.columns}, {s.down, s.across}),
                        c = matrix({s.rows, s.columns}, {s.columns, 1});
 #if DNNL_VERSION_MAJOR >= 3
     const dnnl::matmul::primitive_desc chosen(engine_, a.get_desc(), b.get_desc(), c.get_desc());

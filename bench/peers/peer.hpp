@@ -1,4 +1,5 @@
-// What is compared: attention as somebody would build it from a library of matrix products, one object for each library.
+// What is compared: attention as somebody would build it from a library of matrix products, one object for
+// each library.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -28,11 +29,13 @@ std::unique_ptr<products> eigen_products();
 std::unique_ptr<products> openblas_products();
 std::unique_ptr<products> onednn_products();
 
-// Softmax without the division: s becomes exp(scale * (s - largest)), and the sum is returned. Vectorised by Eigen, for every library.
+// Softmax without the division: s becomes exp(scale * (s - largest)), and the sum is returned. Vectorised by
+// Eigen, for every library.
 float softmax_row(float* s, int count, float scale);
 
-// Scores, softmax, values: for each head, over blocks of queries that keep the scores in a cache and skip what causal attention hides.
-// The query heads that share a KV head go through one product when there is one query.
+// Scores, softmax, values: for each head, over blocks of queries that keep the scores in a cache and skip
+// what causal attention hides. The query heads that share a KV head go through one product when there is one
+// query.
 class composite {
  public:
   composite(std::unique_ptr<products> library, const tensors& of);

@@ -17,14 +17,16 @@ inline std::vector<double> reference_row(const tensors& t, int head, int query) 
   double sum = 0, top = -HUGE_VAL;
   for (int j = 0; j < seen; ++j) {
     double& s = p[static_cast<size_t>(j)];
-    for (int c = 0; c < w.dim; ++c) s += double{q[c]} * double{t.k[cache + static_cast<ptrdiff_t>(j) * w.dim + c]};
+    for (int c = 0; c < w.dim; ++c)
+      s += double{q[c]} * double{t.k[cache + static_cast<ptrdiff_t>(j) * w.dim + c]};
     s /= std::sqrt(static_cast<double>(w.dim));
     top = std::max(top, s);
   }
   for (double& s : p) sum += s = std::exp(s - top);
   for (int j = 0; j < seen; ++j)
     for (int c = 0; c < w.dim; ++c)
-      out[static_cast<size_t>(c)] += p[static_cast<size_t>(j)] / sum * double{t.v[cache + static_cast<ptrdiff_t>(j) * w.dim + c]};
+      out[static_cast<size_t>(c)] += p[static_cast<size_t>(j)] / sum *
+                                     double{t.v[cache + static_cast<ptrdiff_t>(j) * w.dim + c]};
   return out;
 }
 

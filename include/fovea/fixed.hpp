@@ -1,5 +1,6 @@
-// fixed.hpp: from real scales to the integers of a fovea_fixed_scale, at compile time or once at start. Header only; the double
-// arithmetic here is for the host or for constant expressions: a device needs only the numbers that come out.
+// fixed.hpp: from real scales to the integers of a fovea_fixed_scale, at compile time or once at start.
+// Header only; the double arithmetic here is for the host or for constant expressions: a device needs only
+// the numbers that come out.
 #pragma once
 #include <cstdint>
 
@@ -67,10 +68,12 @@ constexpr int pre_shift_of(int32_t dim) {
 }
 
 constexpr const char* set_scores(fovea_fixed_scale& s, double octaves, double largest_score) {
-  if (octaves * largest_score >= power_of_two(28)) return "the scores may exceed 4,096 octaves: use smaller scales of q and k";
+  if (octaves * largest_score >= power_of_two(28))
+    return "the scores may exceed 4,096 octaves: use smaller scales of q and k";
   binary b = to_binary(octaves, 31);
   while (b.exponent < -31 && b.mantissa) b.mantissa = (b.mantissa + 1) >> 1, ++b.exponent;
-  if (b.mantissa < 1) return "the scores are so small that every weight would be the same: use larger scales of q and k";
+  if (b.mantissa < 1)
+    return "the scores are so small that every weight would be the same: use larger scales of q and k";
   if (b.exponent > -1) return "the scores are too steep: use smaller scales of q and k";
   s.score_multiplier = static_cast<int32_t>(b.mantissa), s.score_shift = -b.exponent;
   return nullptr;
@@ -78,9 +81,13 @@ constexpr const char* set_scores(fovea_fixed_scale& s, double octaves, double la
 
 constexpr const char* set_output(fovea_fixed_scale& s, double v, double out, int spill) {
   const double unit = v * power_of_two(spill);
-  if (unit < 1e-37 || unit > 1e37) return "the scale of v does not fit a float: use one between 1e-37 and 1e37";
+  if (unit < 1e-37 || unit > 1e37)
+    return "the scale of v does not fit a float: use one between 1e-37 and 1e37";
   s.f32_scale = float_bits(unit);
-  if (out <= 0) return unit < power_of_two(-86) ? "the scale of v is too small for float output: use one of at least 1.3e-26" : nullptr;
+  if (out <= 0)
+    return unit < power_of_two(-86)
+               ? "the scale of v is too small for float output: use one of at least 1.3e-26"
+               : nullptr;
   const binary b = to_binary(unit / out, 31);
   if (b.exponent + 31 > 20) return "the scale of out is too fine for that of v: use a larger one";
   if (b.exponent + 31 < -30) return "the scale of out is too coarse for that of v: use a smaller one";
@@ -90,8 +97,10 @@ constexpr const char* set_output(fovea_fixed_scale& s, double v, double out, int
 
 } // namespace detail
 
-// max_keys as in the call; dtype FOVEA_FIXED_S8 or FOVEA_FIXED_S16. q_and_k_have_zero_points makes room for larger scores.
-constexpr fixed_scale_answer make_fixed_scale(const real_scales& real, int32_t dim, int32_t max_keys = 512, int32_t dtype = FOVEA_FIXED_S8,
+// max_keys as in the call; dtype FOVEA_FIXED_S8 or FOVEA_FIXED_S16. q_and_k_have_zero_points makes room for
+// larger scores.
+constexpr fixed_scale_answer make_fixed_scale(const real_scales& real, int32_t dim, int32_t max_keys = 512,
+                                              int32_t dtype = FOVEA_FIXED_S8,
                                               bool q_and_k_have_zero_points = false) {
   using namespace detail;
   fixed_scale_answer a{};
@@ -110,7 +119,8 @@ constexpr fixed_scale_answer make_fixed_scale(const real_scales& real, int32_t d
   if (a.refusal) return a;
   const bool wide = dtype == FOVEA_FIXED_S16;
   a.scale.score_pre_shift = wide ? pre_shift_of(dim) : 0;
-  const double softmax = real.softmax > 0 ? real.softmax : 1 / root(dim), unit = power_of_two(a.scale.score_pre_shift);
+  const double softmax = real.softmax > 0 ? real.softmax : 1 / root(dim),
+               unit = power_of_two(a.scale.score_pre_shift);
   const double octaves = real.q * real.k * softmax * 1.4426950408889634 * 65536 * unit;
   const double product = wide ? power_of_two(30) : q_and_k_have_zero_points ? 255.0 * 255 : 128.0 * 128;
   a.refusal = set_scores(a.scale, octaves, product * dim / unit + 1);
@@ -123,11 +133,15 @@ constexpr int32_t key_multiplier(const fovea_fixed_scale& largest, double scale,
   return static_cast<int32_t>(static_cast<double>(largest.score_multiplier) * (scale / largest_scale) + 0.5);
 }
 // Values quantised one by one: make the scale for the largest scale of v, then one weight for each value.
-constexpr int16_t value_weight(double scale, double largest_scale) { return static_cast<int16_t>(32767 * (scale / largest_scale) + 0.5); }
+constexpr int16_t value_weight(double scale, double largest_scale) {
+  return static_cast<int16_t>(32767 * (scale / largest_scale) + 0.5);
+}
 // A natural logit, a bias or an ALiBi slope in octaves of Q16.
 constexpr int32_t to_octaves(double logit) {
   const double t = logit * 1.4426950408889634 * 65536;
-  return t >= 268435455.0 ? (1 << 28) - 1 : t <= -268435455.0 ? 1 - (1 << 28) : static_cast<int32_t>(t < 0 ? t - 0.5 : t + 0.5);
+  return t >= 268435455.0    ? (1 << 28) - 1
+         : t <= -268435455.0 ? 1 - (1 << 28)
+                             : static_cast<int32_t>(t < 0 ? t - 0.5 : t + 0.5);
 }
 
 } // namespace fovea

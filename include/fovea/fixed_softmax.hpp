@@ -1,4 +1,5 @@
-// fixed_softmax.hpp: the numbers that TFLite's converter would make for its softmax. Header only; double arithmetic, for the host.
+// fixed_softmax.hpp: the numbers that TFLite's converter would make for its softmax. Header only; double
+// arithmetic, for the host.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -24,7 +25,8 @@ template <class F>
 void make_table(F f, double low, double high, double out_scale, int16_t (&table)[513]) {
   const double step = (high - low) / 512, inverse = 65536 / (out_scale * 65535);
   for (int i = 0; i < 512; ++i) {
-    const double here = f(low + i * step), middle = f(low + i * step + step / 2), next = f(low + (i + 1) * step);
+    const double here = f(low + i * step), middle = f(low + i * step + step / 2),
+                 next = f(low + (i + 1) * step);
     const double rounded = std::round(here * inverse), line = std::round((next * inverse + rounded) / 2);
     const double y = rounded - std::round((line - std::round(middle * inverse)) / 2);
     table[i] = static_cast<int16_t>(y < -32768 ? -32768 : y > 32767 ? 32767 : y);
@@ -37,7 +39,8 @@ void make_table(F f, double low, double high, double out_scale, int16_t (&table)
 
 inline fovea_tflite_softmax tflite_softmax_scale(double scale, double beta) {
   const double real = beta * scale * (1 << 26);
-  const detail::quantized_multiplier m = detail::quantize_multiplier(real < 2147483647.0 ? real : 2147483647.0);
+  const detail::quantized_multiplier m = detail::quantize_multiplier(real < 2147483647.0 ? real
+                                                                                         : 2147483647.0);
   return {m.multiplier, m.shift, static_cast<int32_t>(-std::floor(31.0 * (1 << 26) / std::exp2(m.shift)))};
 }
 

@@ -1,4 +1,5 @@
-// fovea.hpp: the C++17 face of fovea. Header only: types become tags, sizes become constants, and every call ends in the C ABI.
+// fovea.hpp: the C++17 face of fovea. Header only: types become tags, sizes become constants, and every call
+// ends in the C ABI.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +46,8 @@ struct shape {
   std::int32_t v_dim = 0; // 0 = dim
 };
 
-// A call with everything else at its default; set options on the struct that comes back, then fovea_attend it.
+// A call with everything else at its default; set options on the struct that comes back, then fovea_attend
+// it.
 template <class T>
 constexpr fovea_attention attention(shape s, view<const T> q, view<const T> k, view<const T> v, view<T> out) {
   fovea_attention a{};
@@ -68,15 +70,18 @@ struct alignas(64) scratch {
   unsigned char bytes[FOVEA_SCRATCH(Dim, VDim)];
 };
 
-// Everything that decoding one sequence needs, in one object for .bss: keys and values of up to Capacity tokens, and scratch.
+// Everything that decoding one sequence needs, in one object for .bss: keys and values of up to Capacity
+// tokens, and scratch.
 template <class T, int Heads, int KvHeads, int Dim, int Capacity>
 class fixed_attention {
-  static_assert(Heads > 0 && KvHeads > 0 && Heads % KvHeads == 0, "each kv head serves the same number of query heads");
+  static_assert(Heads > 0 && KvHeads > 0 && Heads % KvHeads == 0,
+                "each kv head serves the same number of query heads");
   static_assert(Dim >= 1 && Dim <= 1024, "a head has 1 to 1024 dimensions");
   static_assert(Capacity > 0, "room for at least one token");
 
  public:
-  // One token: k and v are [KvHeads][Dim]. When all places are taken the status is FOVEA_TOO_SMALL and nothing changes.
+  // One token: k and v are [KvHeads][Dim]. When all places are taken the status is FOVEA_TOO_SMALL and
+  // nothing changes.
   std::int32_t append(const T* k, const T* v) {
     if (!k) return FOVEA_NULL | FOVEA_ARG_K << 8;
     if (!v) return FOVEA_NULL | FOVEA_ARG_V << 8;
@@ -99,7 +104,8 @@ class fixed_attention {
   // The call behind attend, for those who want to change it.
   fovea_attention call(const T* q, T* out) const {
     constexpr std::ptrdiff_t head = std::ptrdiff_t{Capacity} * Dim;
-    return attention<T>({Heads, KvHeads, Dim, 1, count_}, {q}, {&k_[0][0][0], head, Dim}, {&v_[0][0][0], head, Dim}, {out});
+    return attention<T>({Heads, KvHeads, Dim, 1, count_}, {q}, {&k_[0][0][0], head, Dim},
+                        {&v_[0][0][0], head, Dim}, {out});
   }
 
   std::int32_t count() const { return count_; }

@@ -1,22 +1,23 @@
-// What the library needs of its compiler, and which kernels it holds. Every source of the library includes this file first, so that a
-// Makefile or an IDE that knows nothing of our CMake gets the same bits, or an error that names the flag.
+// What the library needs of its compiler, and which kernels it holds. Every source of the library includes
+// this file first, so that a Makefile or an IDE that knows nothing of our CMake gets the same bits, or an
+// error that names the flag.
 #pragma once
 #include "common/system.hpp"
 
 // 1. Flags under which results would be wrong.
-#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__) || \
-    (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ != 0)
-#error "fovea's results would be wrong: drop -ffast-math, -Ofast, -funsafe-math-optimizations and parts of it, see docs/integration.md"
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
+    defined(__NO_SIGNED_ZEROS__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ != 0)
+#error "fovea's results would be wrong: drop -ffast-math, -Ofast and parts of them, see docs/integration.md"
 #endif
 #if __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2 || __FLT_EVAL_METHOD__ == -1
 #error "fovea's floats must be computed as floats, not in x87 registers: compile it with -msse2 -mfpmath=sse"
 #endif
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) && !defined(FOVEA_NO_FLOAT_VECTORS)
-#error "Helium's floats flush denormals and lose NaN: compile with -mcpu=cortex-m55+nomve.fp or see FOVEA_EXACT in tools/cmake/isas.cmake"
+#error "Helium's floats flush denormals and lose NaN: compile with -mcpu=cortex-m55+nomve.fp"
 #endif
 
-// 2. Flags that no macro shows. Our CMake gives them and says so; elsewhere pragmas set them for everything below. Products are rounded
-// before they are added, but by an explicit fma.
+// 2. Flags that no macro shows. Our CMake gives them and says so; elsewhere pragmas set them for everything
+// below. Products are rounded before they are added, but by an explicit fma.
 #if FOVEA_EXACT_FLAGS
 #elif defined(__clang__)
 #pragma float_control(precise, on)
@@ -24,21 +25,23 @@
 #elif defined(__GNUC__)
 #pragma GCC optimize("fp-contract=off")
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
-// Where the core has low-overhead loops (Cortex-M52, M55, M85), gcc 12 and 14 let the end of a loop overwrite flags that a condition
-// behind the loop still reads: after steps of two, one more is always taken. Elsewhere this changes nothing.
+// Where the core has low-overhead loops (Cortex-M52, M55, M85), gcc 12 and 14 let the end of a loop overwrite
+// flags that a condition behind the loop still reads: after steps of two, one more is always taken. Elsewhere
+// this changes nothing.
 #pragma GCC optimize("no-branch-count-reg")
 #endif
 #endif
 
-// 3. Kernels. Our CMake names those that it builds. Where nobody names one, the build holds what the compiler's flags allow everywhere,
-// and the files of all others become empty.
-#if !defined(FOVEA_WITH_SCALAR) && !defined(FOVEA_WITH_SCALAR_NO_FMA) && !defined(FOVEA_WITH_SSE41) && !defined(FOVEA_WITH_AVX2) && \
-    !defined(FOVEA_WITH_AVX512) && !defined(FOVEA_WITH_NEON) && !defined(FOVEA_WITH_NEON64) && !defined(FOVEA_WITH_FIXED_SCALAR) && \
-    !defined(FOVEA_WITH_FIXED_CORTEX_M)
+// 3. Kernels. Our CMake names those that it builds. Where nobody names one, the build holds what the
+// compiler's flags allow everywhere, and the files of all others become empty.
+#if !defined(FOVEA_WITH_SCALAR) && !defined(FOVEA_WITH_SCALAR_NO_FMA) && !defined(FOVEA_WITH_SSE41) && \
+    !defined(FOVEA_WITH_AVX2) && !defined(FOVEA_WITH_AVX512) && !defined(FOVEA_WITH_NEON) &&           \
+    !defined(FOVEA_WITH_NEON64) && !defined(FOVEA_WITH_FIXED_SCALAR) && !defined(FOVEA_WITH_FIXED_CORTEX_M)
 #include "common/chosen_kernels.hpp"
 #endif
-#if !(FOVEA_WITH_SCALAR || FOVEA_WITH_SCALAR_NO_FMA) || !(FOVEA_WITH_FIXED_SCALAR || FOVEA_WITH_FIXED_CORTEX_M)
-#error "FOVEA_WITH_...: name all kernels that this build shall hold, scalar ones among them, or none: then the compiler's flags decide"
+#if !(FOVEA_WITH_SCALAR || FOVEA_WITH_SCALAR_NO_FMA) || \
+    !(FOVEA_WITH_FIXED_SCALAR || FOVEA_WITH_FIXED_CORTEX_M)
+#error "FOVEA_WITH_...: name all kernels of this build, a scalar one among them, or none"
 #endif
 #ifndef FOVEA_WITH_FIXED_S16
 #define FOVEA_WITH_FIXED_S16 1 // integer attention on 16-bit numbers

@@ -1,10 +1,12 @@
-// The kernels of a build whose flags name none: what every source was compiled for. A kernel of floats that wants xsimd is in it where
-// xsimd is in the include path.
+// The kernels of a build whose flags name none: what every source was compiled for. A kernel of floats that
+// wants xsimd is in it where xsimd is in the include path.
 #pragma once
 #include "common/system.hpp"
 
-// Floats. Without an instruction for fma each product would be a call of libm, five to seventeen times slower.
-#if defined(__FMA__) || defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen) || defined(__powerpc64__)
+// Floats. Without an instruction for fma each product would be a call of libm, five to seventeen times
+// slower.
+#if defined(__FMA__) || defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen) || \
+    defined(__powerpc64__)
 #define FOVEA_WITH_SCALAR 1
 #else
 #define FOVEA_WITH_SCALAR_NO_FMA 1
@@ -37,7 +39,8 @@
 #if defined(__x86_64__) && defined(__AVX2__) && defined(__AVXVNNI__)
 #define FOVEA_WITH_FIXED_AVXVNNI 1
 #endif
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && \
+    defined(__AVX512VNNI__)
 #define FOVEA_WITH_FIXED_AVX512VNNI 1
 #endif
 #if defined(__ARM_NEON)

@@ -35,8 +35,11 @@ static inline bool bytes_of(const extent& e, size_t element, size_t& bytes) {
   bytes = 0;
   if (e.heads == 0 || e.tokens == 0 || e.row == 0) return true;
   if constexpr (sizeof(ptrdiff_t) == 4) { // then 64 bits hold them, without a question in between
-    const auto product = [](int32_t n, ptrdiff_t stride) { return multiplies_slowly && n == 0 ? 0 : int64_t{n} * stride; };
-    const int64_t elements = product(e.heads - 1, e.head_stride) + product(e.tokens - 1, e.token_stride) + e.row;
+    const auto product = [](int32_t n, ptrdiff_t stride) {
+      return multiplies_slowly && n == 0 ? 0 : int64_t{n} * stride;
+    };
+    const int64_t elements = product(e.heads - 1, e.head_stride) + product(e.tokens - 1, e.token_stride) +
+                             e.row;
     if (static_cast<uint64_t>(elements) > PTRDIFF_MAX) return false;
     const uint64_t size = uint64_t{static_cast<uint32_t>(elements)} * element;
     bytes = static_cast<size_t>(size);
@@ -45,7 +48,8 @@ static inline bool bytes_of(const extent& e, size_t element, size_t& bytes) {
   ptrdiff_t heads, tokens, elements, size;
   if (__builtin_mul_overflow(static_cast<ptrdiff_t>(e.heads - 1), e.head_stride, &heads)) return false;
   if (__builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens - 1), e.token_stride, &tokens)) return false;
-  if (__builtin_add_overflow(heads, tokens, &elements) || __builtin_add_overflow(elements, e.row, &elements)) return false;
+  if (__builtin_add_overflow(heads, tokens, &elements) || __builtin_add_overflow(elements, e.row, &elements))
+    return false;
   if (__builtin_mul_overflow(elements, static_cast<ptrdiff_t>(element), &size)) return false;
   bytes = static_cast<size_t>(size);
   return true;

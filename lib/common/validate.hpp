@@ -1,4 +1,5 @@
-// What the validation of float calls and that of integer calls share. Calls and plans of both have fields of the same names.
+// What the validation of float calls and that of integer calls share. Calls and plans of both have fields of
+// the same names.
 #pragma once
 #include "common/range.hpp"
 #include "common/visible.hpp"
@@ -16,7 +17,9 @@ namespace fovea {
 constexpr int32_t refusal(int32_t reason, int32_t argument) { return reason | argument << 8; }
 
 // Of counts, which are not negative: small cores need less code for it.
-constexpr int32_t quotient(int32_t a, int32_t b) { return static_cast<int32_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b)); }
+constexpr int32_t quotient(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b));
+}
 
 template <class Call, class Plan>
 static inline int32_t check_shape(const Call& a, int32_t greatest_dim, int32_t greatest_count, Plan& p) {
@@ -31,7 +34,8 @@ static inline int32_t check_shape(const Call& a, int32_t greatest_dim, int32_t g
   p.v_dim = a.v_dim ? a.v_dim : a.dim;
   if (a.queries < 0 || a.queries > greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_QUERIES);
   if (a.keys < 0 || a.keys > greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
-  if (a.first_key < 0 || a.first_key > greatest_count - a.keys) return refusal(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
+  if (a.first_key < 0 || a.first_key > greatest_count - a.keys)
+    return refusal(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
   return FOVEA_OK;
 }
 
@@ -70,17 +74,23 @@ static inline bool rows_apart(const extent& e) {
   return in_heads || in_tokens;
 }
 
-// Where a tensor stands: strides of 0 become numbers in e, whose counts are given; returns the reason to refuse it, or FOVEA_OK.
+// Where a tensor stands: strides of 0 become numbers in e, whose counts are given; returns the reason to
+// refuse it, or FOVEA_OK.
 template <bool LookForDense = !multiplies_slowly>
-static inline int32_t place(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride, size_t element, bool written, extent& e,
-                            byte_range& bytes) {
+static inline int32_t place(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride, size_t element,
+                            bool written, extent& e, byte_range& bytes) {
   if ((head_stride | token_stride) < 0) return FOVEA_STRIDE;
-  const bool dense = LookForDense && !(head_stride | token_stride); // then its bytes are a product, and its rows lie apart
+  const bool dense = LookForDense &&
+                     !(head_stride | token_stride); // then its bytes are a product, and its rows lie apart
   e.token_stride = token_stride ? token_stride : e.row;
   e.head_stride = head_stride;
-  if (!head_stride && __builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens), e.token_stride, &e.head_stride)) return FOVEA_OVERFLOW;
+  if (!head_stride &&
+      __builtin_mul_overflow(static_cast<ptrdiff_t>(e.tokens), e.token_stride, &e.head_stride))
+    return FOVEA_OVERFLOW;
   size_t size;
-  if (!(dense ? dense_bytes_of(e, element, size) : bytes_of(e, element, size)) || !range_of(data, size, bytes)) return FOVEA_OVERFLOW;
+  if (!(dense ? dense_bytes_of(e, element, size) : bytes_of(e, element, size)) ||
+      !range_of(data, size, bytes))
+    return FOVEA_OVERFLOW;
   if (written && !dense && !rows_apart(e)) return FOVEA_STRIDE;
   if (size && !data) return FOVEA_NULL;
   return (bytes.begin & (element - 1)) == 0 ? FOVEA_OK : FOVEA_ALIGN; // element is a power of two
@@ -110,7 +120,8 @@ static inline int32_t take_scratch(const Plan& p, void* scratch, size_t size, Wo
   byte_range bytes;
   if (!range_of(scratch, size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
   if (meets_any(p, bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
-  return make_workspace(p, scratch, size, w) ? int32_t{FOVEA_OK} : refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
+  return make_workspace(p, scratch, size, w) ? int32_t{FOVEA_OK}
+                                             : refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
 }
 
 } // namespace fovea

@@ -1,4 +1,5 @@
-// Which keys a query sees, as numbers: at most two runs of keys, both moving only forward from query to query.
+// Which keys a query sees, as numbers: at most two runs of keys, both moving only forward from query to
+// query.
 #pragma once
 #include <cstdint>
 
@@ -11,16 +12,19 @@ constexpr int64_t larger(int64_t a, int64_t b) { return a < b ? b : a; }
 constexpr int64_t clamp(int64_t x, int64_t low, int64_t high) { return larger(low, smaller(x, high)); }
 
 struct visibility {
-  int64_t first_key, end;       // absolute keys that are given
-  int64_t position;             // of query 0
-  int64_t left, right;          // p - left <= j <= p + right; causal is folded into right
-  int64_t prefix, keep, ending; // keys below prefix, and below keep as far as p + ending, are seen whatever the window says
+  int64_t first_key, end; // absolute keys that are given
+  int64_t position;       // of query 0
+  int64_t left, right;    // p - left <= j <= p + right; causal is folded into right
+  int64_t prefix, keep,
+      ending; // keys below prefix, and below keep as far as p + ending, are seen whatever the window says
 };
 
 struct seen {
   int32_t head, from, to; // keys first_key .. head-1 and from .. to-1; head <= from <= to
 };
-constexpr bool operator==(const seen& a, const seen& b) { return a.head == b.head && a.from == b.from && a.to == b.to; }
+constexpr bool operator==(const seen& a, const seen& b) {
+  return a.head == b.head && a.from == b.from && a.to == b.to;
+}
 
 constexpr seen seen_by(const visibility& see, int64_t query) {
   const int64_t p = see.position + query;

@@ -1,5 +1,6 @@
 // The public calls: a plan, the units of work of this part, and one kernel call per tile of queries.
 #include "common/build.hpp"
+
 #include "f32/kernel.hpp"
 #include "f32/plan.hpp"
 #include "f32/workspace.hpp"
@@ -7,14 +8,17 @@
 namespace fovea::f32 {
 namespace {
 
-// All work is cut into units that depend on nothing but the call: kv head slowest, then the span (only where rows are split), then
-// unit_rows rows. A part takes a contiguous run of about the same number of visited keys.
+// All work is cut into units that depend on nothing but the call: kv head slowest, then the span (only where
+// rows are split), then unit_rows rows. A part takes a contiguous run of about the same number of visited
+// keys.
 struct unit {
   int32_t kv_head, span;
   int64_t row;
 };
 
-int32_t unit_row_count(const plan& p, int64_t row) { return static_cast<int32_t>(smaller(unit_rows, p.rows - row)); }
+int32_t unit_row_count(const plan& p, int64_t row) {
+  return static_cast<int32_t>(smaller(unit_rows, p.rows - row));
+}
 
 // What a unit costs: its rows, times the panels of keys that the last of them sees. Enough to balance parts.
 int64_t cost_of(const plan& p, const unit& u) {
@@ -22,7 +26,9 @@ int64_t cost_of(const plan& p, const unit& u) {
   const seen s = seen_by(p.see, (u.row + rows - 1) / p.group);
   const int64_t begin = u.span < 0 ? 0 : (p.first_span + u.span) * static_cast<int64_t>(span_keys);
   const int64_t end = u.span < 0 ? p.see.end : begin + span_keys;
-  const auto between = [&](int64_t from, int64_t to) { return clamp(to, begin, end) - clamp(from, begin, end); };
+  const auto between = [&](int64_t from, int64_t to) {
+    return clamp(to, begin, end) - clamp(from, begin, end);
+  };
   return rows * (1 + (between(p.see.first_key, s.head) + between(s.from, s.to)) / 16);
 }
 
@@ -34,8 +40,11 @@ void each_unit(const plan& p, Visit visit) {
       for (int64_t row = 0; row < p.rows; row += unit_rows) visit(unit{g, p.partials ? span : -1, row});
 }
 
-// Where part `index` begins in a row of `total`: parts differ by one at most, without a product that could overflow.
-int64_t part_begin(int64_t total, int32_t index, int32_t count) { return total / count * index + smaller(index, total % count); }
+// Where part `index` begins in a row of `total`: parts differ by one at most, without a product that could
+// overflow.
+int64_t part_begin(int64_t total, int32_t index, int32_t count) {
+  return total / count * index + smaller(index, total % count);
+}
 
 // Calls visit for the units of this part: those whose cost begins within it.
 template <class Visit>
@@ -58,7 +67,9 @@ void attend_units(const plan& p, const workspace& w) {
   packed_panels packed{first_panel, first_panel};
   int32_t kv_head = -1, heads = 0; // `heads` wait for others, up to kv_head
   const auto attend_heads = [&]() {
-    if (heads) p.isa->attend({&p, &w, way, &packed, kv_head + 1 - heads, heads, 0, heads * static_cast<int32_t>(p.rows), -1});
+    if (heads)
+      p.isa->attend(
+          {&p, &w, way, &packed, kv_head + 1 - heads, heads, 0, heads * static_cast<int32_t>(p.rows), -1});
     heads = 0;
   };
   each_own_unit(p, [&](const unit& u) {
@@ -70,7 +81,8 @@ void attend_units(const plan& p, const workspace& w) {
     }
     const int32_t rows = unit_row_count(p, u.row);
     for (int32_t r = 0; r < rows; r += w.rows)
-      p.isa->attend({&p, &w, way, &packed, u.kv_head, 1, u.row + r, static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
+      p.isa->attend({&p, &w, way, &packed, u.kv_head, 1, u.row + r,
+                     static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
   });
   attend_heads();
 }
@@ -110,7 +122,9 @@ int32_t fovea_check(const fovea_attention* call) {
 size_t fovea_scratch_least(const fovea_attention* call) {
   return fovea::scratch_of(call, fovea::f32::make_plan, fovea::f32::least_scratch);
 }
-size_t fovea_scratch_best(const fovea_attention* call) { return fovea::scratch_of(call, fovea::f32::make_plan, fovea::f32::best_scratch); }
+size_t fovea_scratch_best(const fovea_attention* call) {
+  return fovea::scratch_of(call, fovea::f32::make_plan, fovea::f32::best_scratch);
+}
 
 size_t fovea_partials_size(const fovea_attention* call) {
   if (!call) return 0;

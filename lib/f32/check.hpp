@@ -1,4 +1,5 @@
-// Small questions of validation. Floats are judged by their bits, so that a core without FPU links no float code for it.
+// Small questions of validation. Floats are judged by their bits, so that a core without FPU links no float
+// code for it.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
 // From ISA to kernel: what this build holds and this CPU can run.
 #include "common/build.hpp"
+
 #include "f32/kernel.hpp"
 #include "isa/table.hpp"
 #if defined(__x86_64__) || defined(__i386__)

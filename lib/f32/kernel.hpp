@@ -9,30 +9,31 @@ namespace fovea::f32 {
 // The caller's scratch, cut into arrays for tiles of at most `rows` rows.
 struct workspace {
   int rows;
-  int batched_heads;                // KV heads of few rows that share a tile; 1 where each head has tiles of its own
-  int panel_room;                   // panels of 16 keys that fit
-  float* panels;                    // of K; or the scratch of scores_4x4, which needs no panels
-  float* q;                         // [rows][dim], scaled
-  float* s;                         // [rows][score_stride]: scores of a block, then its weights
-  float* o;                         // [rows][up16(v_dim)]: output of the span so far
-  float* sum;                       // [rows][16]: weights of the span so far
-  float* top;                       // [rows]: reference of the span so far
-  float* rescale;                   // [rows]: what sums of earlier blocks are multiplied by
-  float* total;                     // [rows]: sums of rows that end
-  float* factor;                    // [rows]: what the output of rows that end is multiplied by
+  int batched_heads; // KV heads of few rows that share a tile; 1 where each head has tiles of its own
+  int panel_room;    // panels of 16 keys that fit
+  float* panels;     // of K; or the scratch of scores_4x4, which needs no panels
+  float* q;          // [rows][dim], scaled
+  float* s;          // [rows][score_stride]: scores of a block, then its weights
+  float* o;          // [rows][up16(v_dim)]: output of the span so far
+  float* sum;        // [rows][16]: weights of the span so far
+  float* top;        // [rows]: reference of the span so far
+  float* rescale;    // [rows]: what sums of earlier blocks are multiplied by
+  float* total;      // [rows]: sums of rows that end
+  float* factor;     // [rows]: what the output of rows that end is multiplied by
   float *all_o, *all_sum, *all_top; // the same as o, sum and top, of all spans before this one
   int32_t* runs;                    // 4 x [rows]: from and to of both runs of seen keys within a block
   seen* sees;                       // [rows], or one for all
   float** out_rows;                 // [rows]
 };
 
-// Panels of a KV head that are packed once for all of its tiles. Tiles ask for keys in a never falling order, so one mark says what is there.
+// Panels of a KV head that are packed once for all of its tiles. Tiles ask for keys in a never falling order,
+// so one mark says what is there.
 struct packed_panels {
   int64_t first, end; // panels (absolute key / 16) that stand in scratch: first .. end - 1
 };
 
-// Scores that take four rows of K by four numbers at a time use scratch in place of panels: queries spread over a register each, and two
-// transposed steps.
+// Scores that take four rows of K by four numbers at a time use scratch in place of panels: queries spread
+// over a register each, and two transposed steps.
 constexpr int groups_4x4 = 8, step_4x4 = 4 * groups_4x4;  // groups of four keys in a step, and its keys
 constexpr int scores_4x4_columns = 16;                    // numbers of a row that are transposed in one go
 constexpr int floats_4x4 = step_4x4 * scores_4x4_columns; // of a transposed step

@@ -1,7 +1,8 @@
 // The public row operations: validation, and one kernel call.
+#include "common/build.hpp"
+
 #include "fovea/ops.h"
 
-#include "common/build.hpp"
 #include "f32/check.hpp"
 #include "f32/kernel.hpp"
 #include "f32/kernel/exp2.hpp"
@@ -21,7 +22,8 @@ struct rows_given { // of floats, [rows][columns]
 int32_t check_rows(const rows_given& given, size_t element, int32_t argument, byte_range& bytes) {
   size_t size;
   if (given.stride < 0) return refusal(FOVEA_STRIDE, argument);
-  if (!bytes_of({1, given.rows, 0, given.stride, given.columns}, element, size) || !range_of(given.data, size, bytes))
+  if (!bytes_of({1, given.rows, 0, given.stride, given.columns}, element, size) ||
+      !range_of(given.data, size, bytes))
     return refusal(FOVEA_OVERFLOW, argument);
   if (size && !given.data) return refusal(FOVEA_NULL, argument);
   return bytes.begin % element ? refusal(FOVEA_ALIGN, argument) : 0;
@@ -36,7 +38,8 @@ int32_t check_counts(int32_t rows, int32_t columns) {
 }
 
 int32_t check_numbers(const fovea_softmax_rows& s, softmax_job& job) {
-  if (!all_zero(s.reserved, sizeof s.reserved / sizeof *s.reserved)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+  if (!all_zero(s.reserved, sizeof s.reserved / sizeof *s.reserved))
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (s.flags & ~FOVEA_SCALE) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
   if (const int32_t status = check_counts(s.rows, s.columns)) return status;
   job.rows = s.rows;
@@ -58,7 +61,9 @@ int32_t check_mask(const fovea_mask& mask, softmax_job& job, byte_range& bytes) 
   if (mask.keys < 0 || (mask.is_bias & ~1)) return refusal(FOVEA_RANGE, FOVEA_ARG_MASK);
   if (mask.keys && mask.keys < job.columns) job.shown = mask.keys;
   const size_t element = mask.is_bias ? sizeof(float) : 1;
-  if (const int32_t status = check_rows({mask.data, mask.query_stride, job.rows, job.shown}, element, FOVEA_ARG_MASK, bytes)) return status;
+  if (const int32_t status = check_rows({mask.data, mask.query_stride, job.rows, job.shown}, element,
+                                        FOVEA_ARG_MASK, bytes))
+    return status;
   if (mask.is_bias)
     m.bias = static_cast<const float*>(mask.data);
   else
@@ -75,8 +80,10 @@ int32_t check_softmax(const fovea_softmax_rows* call, softmax_job& job) {
   job.in_stride = s.in_stride ? s.in_stride : s.columns;
   job.out_stride = s.out_stride ? s.out_stride : s.columns;
   byte_range in, out, mask = {}, lse = {};
-  if (const int32_t status = check_floats({s.in, job.in_stride, s.rows, s.columns}, FOVEA_ARG_IN, in)) return status;
-  if (const int32_t status = check_floats({s.out, job.out_stride, s.rows, s.columns}, FOVEA_ARG_OUT, out)) return status;
+  if (const int32_t status = check_floats({s.in, job.in_stride, s.rows, s.columns}, FOVEA_ARG_IN, in))
+    return status;
+  if (const int32_t status = check_floats({s.out, job.out_stride, s.rows, s.columns}, FOVEA_ARG_OUT, out))
+    return status;
   if (s.rows > 1 && job.out_stride < s.columns) return refusal(FOVEA_STRIDE, FOVEA_ARG_OUT);
   if (const int32_t status = check_mask(s.mask, job, mask)) return status;
   if (s.lse)
@@ -92,7 +99,8 @@ int32_t check_softmax(const fovea_softmax_rows* call, softmax_job& job) {
 int32_t check_matvec(const matvec_job& job) {
   if (const int32_t status = check_counts(job.rows, job.columns)) return status;
   byte_range w, x, out;
-  if (const int32_t status = check_floats({job.w, job.row_stride, job.rows, job.columns}, FOVEA_ARG_W, w)) return status;
+  if (const int32_t status = check_floats({job.w, job.row_stride, job.rows, job.columns}, FOVEA_ARG_W, w))
+    return status;
   if (const int32_t status = check_floats({job.x, 0, 1, job.columns}, FOVEA_ARG_X, x)) return status;
   if (const int32_t status = check_floats({job.out, 1, job.rows, 1}, FOVEA_ARG_OUT, out)) return status;
   return meet(w, out) || meet(x, out) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : 0;
@@ -112,7 +120,8 @@ int32_t fovea_softmax(const fovea_softmax_rows* call) {
   return FOVEA_OK;
 }
 
-int32_t fovea_matvec(const float* w, ptrdiff_t row_stride, const float* x, int32_t rows, int32_t columns, int32_t isa, float* out) {
+int32_t fovea_matvec(const float* w, ptrdiff_t row_stride, const float* x, int32_t rows, int32_t columns,
+                     int32_t isa, float* out) {
   using namespace fovea;
   using namespace fovea::f32;
   matvec_job job{w, x, out, row_stride ? row_stride : columns, rows, columns};

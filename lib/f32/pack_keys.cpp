@@ -1,5 +1,7 @@
-// Keys into panels, as a cache does at append: whole panels by the kernel of this machine, single keys one by one.
+// Keys into panels, as a cache does at append: whole panels by the kernel of this machine, single keys one by
+// one.
 #include "common/build.hpp"
+
 #include "f32/kernel.hpp"
 
 namespace {
@@ -8,7 +10,8 @@ void scatter(float* panel, int lane, const float* row, int32_t dim) {
   for (int32_t c = 0; c < dim; ++c) panel[c * 16 + lane] = row[c];
 }
 
-int32_t check(const float* panels, int32_t at, const float* rows, ptrdiff_t stride, int32_t count, int32_t dim) {
+int32_t check(const float* panels, int32_t at, const float* rows, ptrdiff_t stride, int32_t count,
+              int32_t dim) {
   using fovea::refusal;
   if (dim < 1 || dim > fovea::f32::greatest_dim) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
   if (count < 0 || count > fovea::f32::greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
@@ -21,8 +24,10 @@ int32_t check(const float* panels, int32_t at, const float* rows, ptrdiff_t stri
   return FOVEA_OK;
 }
 
-// The bytes that are written and read must not meet. All panels up to the last one written must fit the address space.
-int32_t check_overlap(const float* panels, int32_t at, const float* rows, ptrdiff_t stride, int32_t count, int32_t dim) {
+// The bytes that are written and read must not meet. All panels up to the last one written must fit the
+// address space.
+int32_t check_overlap(const float* panels, int32_t at, const float* rows, ptrdiff_t stride, int32_t count,
+                      int32_t dim) {
   using namespace fovea;
   using namespace fovea::f32;
   if (count == 0) return FOVEA_OK;
@@ -30,7 +35,8 @@ int32_t check_overlap(const float* panels, int32_t at, const float* rows, ptrdif
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(dim);
   size_t in, all;
   byte_range read, written;
-  if (!bytes_of({1, count, 0, stride, dim}, sizeof(float), in) || !range_of(rows, in, read)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_K);
+  if (!bytes_of({1, count, 0, stride, dim}, sizeof(float), in) || !range_of(rows, in, read))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_K);
   if (!bytes_of({1, end, 0, panel, panel}, sizeof(float), all) || !range_of(panels, all, written))
     return refusal(FOVEA_OVERFLOW, FOVEA_ARG_OUT);
   written.begin += static_cast<uintptr_t>(first) * static_cast<uintptr_t>(panel) * sizeof(float);
@@ -39,7 +45,8 @@ int32_t check_overlap(const float* panels, int32_t at, const float* rows, ptrdif
 
 } // namespace
 
-int32_t fovea_pack_keys(float* panels, int32_t at, const float* rows, ptrdiff_t row_stride, int32_t count, int32_t dim) {
+int32_t fovea_pack_keys(float* panels, int32_t at, const float* rows, ptrdiff_t row_stride, int32_t count,
+                        int32_t dim) {
   const ptrdiff_t stride = row_stride ? row_stride : dim;
   if (const int32_t s = check(panels, at, rows, stride, count, dim)) return s;
   if (const int32_t s = check_overlap(panels, at, rows, stride, count, dim)) return s;

@@ -1,7 +1,8 @@
 // Validation: a call either becomes a plan of plain numbers, or a status that names the argument to blame.
+#include "common/build.hpp"
+
 #include "f32/plan.hpp"
 
-#include "common/build.hpp"
 #include "f32/check.hpp"
 #include "f32/kernel.hpp"
 #include "f32/kernel/exp2.hpp"
@@ -11,7 +12,8 @@ namespace {
 
 // What later versions bring is refused by name, never ignored.
 int32_t check_offered(const fovea_attention& a) {
-  if (!all_zero(a.reserved, sizeof a.reserved / sizeof *a.reserved)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+  if (!all_zero(a.reserved, sizeof a.reserved / sizeof *a.reserved))
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (a.weights.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (a.ring) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RING);
   constexpr int32_t known = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
@@ -26,7 +28,8 @@ int32_t check_scale(const fovea_attention& a, plan& p) {
   } else {
     if (!is_finite(a.scale)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SCALE);
     p.scale = a.scale * log2_e;
-    if (!is_finite(p.scale) || (is_denormal(p.scale) && !is_zero(a.scale))) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+    if (!is_finite(p.scale) || (is_denormal(p.scale) && !is_zero(a.scale)))
+      return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   }
   constexpr uint32_t exponent = 0x7f800000u, one = 0x3f800000u;
   const uint32_t power = bits_of(p.scale) & exponent;
@@ -36,10 +39,11 @@ int32_t check_scale(const fovea_attention& a, plan& p) {
 }
 
 // Extents go by reference: a copy of what has just been written field by field would wait for all of it.
-int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels, rows_of<const float>& out, byte_range& bytes) {
+int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels, rows_of<const float>& out,
+                    byte_range& bytes) {
   if (in.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
-  const bool plain = in.dtype == FOVEA_F32 && (in.layout == FOVEA_ROWS || panels) && !in.scales && !in.zero_point &&
-                     !in.scale_head_stride && !in.scale_token_stride;
+  const bool plain = in.dtype == FOVEA_F32 && (in.layout == FOVEA_ROWS || panels) && !in.scales &&
+                     !in.zero_point && !in.scale_head_stride && !in.scale_token_stride;
   if (!plain) return refusal(FOVEA_UNSUPPORTED, argument);
   if (panels && in.token_stride) return refusal(FOVEA_STRIDE, argument);
   if (panels) e.tokens = up16(e.tokens);
@@ -52,7 +56,8 @@ int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels
 int32_t check_output(const fovea_attention& a, plan& p, byte_range& bytes) {
   const fovea_out& o = a.out;
   if (o.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
-  if (o.dtype != FOVEA_F32 || o.zero_point || !is_zero(o.scale)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
+  if (o.dtype != FOVEA_F32 || o.zero_point || !is_zero(o.scale))
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
   extent e{a.q_heads, a.queries, 0, 0, p.v_dim};
   const int32_t reason = place(o.data, o.head_stride, o.token_stride, sizeof(float), true, e, bytes);
   if (reason) return refusal(reason, FOVEA_ARG_OUT);
@@ -63,9 +68,11 @@ int32_t check_output(const fovea_attention& a, plan& p, byte_range& bytes) {
 int32_t check_tensors(const fovea_attention& a, plan& p) {
   p.packed_keys = a.k.layout == FOVEA_PANELS;
   if (p.packed_keys && a.first_key % 16 != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY);
-  extent q{a.q_heads, a.queries, 0, 0, p.dim}, k{p.kv_heads, a.keys, 0, 0, p.dim}, v{p.kv_heads, a.keys, 0, 0, p.v_dim};
+  extent q{a.q_heads, a.queries, 0, 0, p.dim}, k{p.kv_heads, a.keys, 0, 0, p.dim},
+      v{p.kv_heads, a.keys, 0, 0, p.v_dim};
   if (const int32_t s = check_input(a.q, FOVEA_ARG_Q, q, false, p.q, p.bytes.in[footprint::q])) return s;
-  if (const int32_t s = check_input(a.k, FOVEA_ARG_K, k, p.packed_keys, p.k, p.bytes.in[footprint::k])) return s;
+  if (const int32_t s = check_input(a.k, FOVEA_ARG_K, k, p.packed_keys, p.k, p.bytes.in[footprint::k]))
+    return s;
   if (const int32_t s = check_input(a.v, FOVEA_ARG_V, v, false, p.v, p.bytes.in[footprint::v])) return s;
   if (const int32_t s = check_output(a, p, p.bytes.to[footprint::out])) return s;
   return FOVEA_OK;
@@ -78,7 +85,8 @@ int32_t check_partials(const fovea_attention& a, plan& p) {
   size_t needed;
   if (!partials_bytes(p, needed)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARTIALS);
   if (a.partials_size < needed) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_PARTIALS);
-  if (!range_of(a.partials, needed, p.bytes.to[footprint::partials])) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARTIALS);
+  if (!range_of(a.partials, needed, p.bytes.to[footprint::partials]))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARTIALS);
   if (misaligned(a.partials)) return refusal(FOVEA_ALIGN, FOVEA_ARG_PARTIALS);
   if (a.weights.data) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS); // no part knows the whole row
   return FOVEA_OK;
@@ -88,7 +96,8 @@ int32_t check_partials(const fovea_attention& a, plan& p) {
 int32_t check_heads(const float* numbers, int32_t heads, int32_t argument, byte_range& bytes, uint32_t none) {
   if (!numbers) return FOVEA_OK;
   if (misaligned(numbers)) return refusal(FOVEA_ALIGN, argument);
-  if (!range_of(numbers, static_cast<size_t>(heads) * sizeof(float), bytes)) return refusal(FOVEA_OVERFLOW, argument);
+  if (!range_of(numbers, static_cast<size_t>(heads) * sizeof(float), bytes))
+    return refusal(FOVEA_OVERFLOW, argument);
   for (int32_t h = 0; h < heads; ++h) {
     if (bits_of(numbers[h]) == none) continue;
     if (!is_finite(numbers[h])) return refusal(FOVEA_NOT_FINITE, argument);
@@ -107,7 +116,8 @@ int32_t check_mask(const fovea_attention& a, plan& p) {
   const int32_t keys = mask.keys ? static_cast<int32_t>(smaller(mask.keys, a.keys)) : a.keys;
   size_t size;
   const extent e{a.q_heads, a.queries, mask.head_stride, mask.query_stride, keys};
-  if (!bytes_of(e, mask.is_bias ? sizeof(float) : 1, size) || !range_of(mask.data, size, p.bytes.in[footprint::mask]))
+  if (!bytes_of(e, mask.is_bias ? sizeof(float) : 1, size) ||
+      !range_of(mask.data, size, p.bytes.in[footprint::mask]))
     return refusal(FOVEA_OVERFLOW, FOVEA_ARG_MASK);
   if (mask.is_bias && misaligned(mask.data)) return refusal(FOVEA_ALIGN, FOVEA_ARG_MASK);
   if (mask.is_bias)
@@ -138,13 +148,15 @@ int32_t check_weights(const fovea_attention& a, plan& p) {
   if (w.first_head < 0 || w.first_head > a.q_heads || w.first_query < 0 || w.first_query > a.queries)
     return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
   const int32_t heads = a.q_heads - w.first_head, queries = a.queries - w.first_query;
-  if (w.heads < 0 || w.heads > heads || w.queries < 0 || w.queries > queries) return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
+  if (w.heads < 0 || w.heads > heads || w.queries < 0 || w.queries > queries)
+    return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
   if (!w.heads) w.heads = heads;
   if (!w.queries) w.queries = queries;
   ptrdiff_t head;
   size_t size;
   if (__builtin_mul_overflow(static_cast<ptrdiff_t>(w.queries), static_cast<ptrdiff_t>(a.keys), &head) ||
-      !bytes_of({w.heads, w.queries, head, a.keys, a.keys}, sizeof(float), size) || !range_of(w.data, size, p.bytes.to[footprint::weights]))
+      !bytes_of({w.heads, w.queries, head, a.keys, a.keys}, sizeof(float), size) ||
+      !range_of(w.data, size, p.bytes.to[footprint::weights]))
     return refusal(FOVEA_OVERFLOW, FOVEA_ARG_WEIGHTS);
   return misaligned(w.data) ? refusal(FOVEA_ALIGN, FOVEA_ARG_WEIGHTS) : 0;
 }
@@ -154,9 +166,12 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
   m.alibi = a.alibi;
   m.sinks = a.sinks;
   if (const int32_t s = check_softcap(a.softcap, m)) return s;
-  if (const int32_t s = check_heads(a.alibi, a.q_heads, FOVEA_ARG_ALIBI, p.bytes.in[footprint::alibi], 0)) return s;
+  if (const int32_t s = check_heads(a.alibi, a.q_heads, FOVEA_ARG_ALIBI, p.bytes.in[footprint::alibi], 0))
+    return s;
   constexpr uint32_t no_sink = 0xff800000u; // minus infinity
-  if (const int32_t s = check_heads(a.sinks, a.q_heads, FOVEA_ARG_SINKS, p.bytes.in[footprint::sinks], no_sink)) return s;
+  if (const int32_t s = check_heads(a.sinks, a.q_heads, FOVEA_ARG_SINKS, p.bytes.in[footprint::sinks],
+                                    no_sink))
+    return s;
   if (const int32_t s = check_mask(a, p)) return s;
   if (const int32_t s = check_lse(a, p)) return s;
   if (const int32_t s = check_weights(a, p)) return s;
@@ -164,7 +179,8 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
-// What a call may leave out takes no bytes until it is found. Short runs: a long one becomes a slow instruction for strings.
+// What a call may leave out takes no bytes until it is found. Short runs: a long one becomes a slow
+// instruction for strings.
 void no_options(footprint& f) {
   for (int i = footprint::alibi; i < footprint::inputs; ++i) f.in[i] = {};
   for (int o = footprint::lse; o < footprint::outputs; ++o) f.to[o] = {};
@@ -172,7 +188,8 @@ void no_options(footprint& f) {
 
 // Each output against all inputs and against the outputs before it.
 int32_t check_overlap(const footprint& f) {
-  constexpr int32_t argument[footprint::outputs] = {FOVEA_ARG_OUT, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS, FOVEA_ARG_PARTIALS};
+  constexpr int32_t argument[footprint::outputs] = {FOVEA_ARG_OUT, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS,
+                                                    FOVEA_ARG_PARTIALS};
   for (int o = 0; o < footprint::outputs; ++o) {
     if (f.to[o].begin == f.to[o].end) continue; // most calls have one output
     for (const byte_range& in : f.in)
@@ -187,9 +204,11 @@ int32_t check_overlap(const footprint& f) {
 
 bool partials_bytes(const plan& p, size_t& bytes) {
   size_t slots;
-  if (__builtin_mul_overflow(static_cast<uint64_t>(p.rows), static_cast<uint64_t>(p.kv_heads), &slots)) return false;
+  if (__builtin_mul_overflow(static_cast<uint64_t>(p.rows), static_cast<uint64_t>(p.kv_heads), &slots))
+    return false;
   if (__builtin_mul_overflow(slots, static_cast<size_t>(p.spans), &slots)) return false;
-  return !__builtin_mul_overflow(slots, static_cast<size_t>(slot_floats(p.v_dim)) * sizeof(float), &bytes) && bytes <= PTRDIFF_MAX;
+  return !__builtin_mul_overflow(slots, static_cast<size_t>(slot_floats(p.v_dim)) * sizeof(float), &bytes) &&
+         bytes <= PTRDIFF_MAX;
 }
 
 int32_t check_softcap(float softcap, modifiers& m) {

@@ -11,12 +11,15 @@ namespace fovea::f32 {
 
 struct kernel;
 
-constexpr int block_keys = 256;               // keys of one softmax step, aligned to absolute key 0
-constexpr int span_keys = 4096;               // keys that are summed alone before they are merged
-constexpr int score_stride = block_keys + 16; // of a row of scores; a stride of 1,024 bytes would fold rows onto few cache sets
-constexpr int unit_rows = 48;                 // rows of one unit of work; a constant, so that parts do not depend on scratch or ISA
+constexpr int block_keys = 256; // keys of one softmax step, aligned to absolute key 0
+constexpr int span_keys = 4096; // keys that are summed alone before they are merged
+// Of a row of scores: a stride of 1,024 bytes would fold rows onto few cache sets.
+constexpr int score_stride = block_keys + 16;
+// Rows of one unit of work; a constant, so that parts do not depend on scratch or ISA.
+constexpr int unit_rows = 48;
 constexpr int greatest_dim = 1024;
-constexpr int32_t greatest_count = 0x7fffffff - 4 * span_keys; // of tokens, positions and heads: rounding up never overflows
+// Of tokens, positions and heads: rounding up never overflows.
+constexpr int32_t greatest_count = 0x7fffffff - 4 * span_keys;
 
 constexpr int up16(int n) { return (n + 15) & -16; }
 
@@ -61,8 +64,9 @@ struct plan {
   visibility see;
   int64_t keys_end; // behind the last given key; a mask may end before
   modifiers modify;
-  float scale;               // times log2(e): softmax is base 2
-  float stretch, shrunk;     // scale = 2 * stretch * shrunk, where a row of q times scale may overflow; else stretch is 0
+  float scale; // times log2(e): softmax is base 2
+  float stretch,
+      shrunk; // scale = 2 * stretch * shrunk, where a row of q times scale may overflow; else stretch is 0
   int32_t first_span, spans; // spans of 4,096 keys from absolute key 0 that the given keys touch
   int32_t part, parts;
   float* partials;
@@ -81,7 +85,8 @@ bool partials_bytes(const plan& p, size_t& bytes); // false on overflow
 // One partial result: what a row has gathered in one span. Slots stand as [kv head][row][span].
 constexpr ptrdiff_t slot_floats(int v_dim) { return 16 + 16 + up16(v_dim); } // sum, top, output
 inline float* slot(const plan& p, int32_t kv_head, int64_t row, int32_t span) {
-  return p.partials + static_cast<ptrdiff_t>((kv_head * p.rows + row) * p.spans + span) * slot_floats(p.v_dim);
+  return p.partials +
+         static_cast<ptrdiff_t>((kv_head * p.rows + row) * p.spans + span) * slot_floats(p.v_dim);
 }
 
 inline float* out_row(const plan& p, int32_t kv_head, int64_t row) {

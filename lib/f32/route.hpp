@@ -1,4 +1,5 @@
-// How a call goes through the kernels: decided once, where scratch is cut, and carried by each job. No result depends on it.
+// How a call goes through the kernels: decided once, where scratch is cut, and carried by each job. No result
+// depends on it.
 #pragma once
 #include <cstdint>
 

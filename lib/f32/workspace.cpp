@@ -1,8 +1,8 @@
-// Scratch becomes arrays, and with that the way of the call is decided. More scratch buys speed: first rows that share a pass over K and V,
-// then panels of K that need not be packed again.
-#include "f32/workspace.hpp"
-
+// Scratch becomes arrays, and with that the way of the call is decided. More scratch buys speed: first rows
+// that share a pass over K and V, then panels of K that need not be packed again.
 #include "common/build.hpp"
+
+#include "f32/workspace.hpp"
 
 namespace fovea::f32 {
 namespace {
@@ -16,16 +16,19 @@ struct sizes {
   bool spans; // more than one: what comes together needs a place of its own
 };
 
-// The largest number of rows, at most `limit`, that the shapes of this ISA fill: whole groups, or one smaller group.
+// The largest number of rows, at most `limit`, that the shapes of this ISA fill: whole groups, or one smaller
+// group.
 int fitting_rows(const kernel& k, int limit) {
   if (limit >= k.tile_rows[0]) return limit / k.tile_rows[0] * k.tile_rows[0];
   const int8_t* rows = k.tile_rows;
   while (*rows > limit) ++rows;
   return *rows;
 }
-// A number of rows that holds n in whole groups: few more than n, where two groups of the second shape are larger than one of the first.
+// A number of rows that holds n in whole groups: few more than n, where two groups of the second shape are
+// larger than one of the first.
 int holding_rows(const kernel& k, int n) {
-  const int largest = k.tile_rows[0], second = k.tile_rows[1], step = n % largest && 2 * second > largest ? second : largest;
+  const int largest = k.tile_rows[0], second = k.tile_rows[1],
+            step = n % largest && 2 * second > largest ? second : largest;
   if (n >= largest) return (n + step - 1) / step * step;
   const int8_t* rows = k.tile_rows;
   while (*rows > 1 && rows[1] >= n) ++rows;
@@ -80,18 +83,22 @@ int64_t bytes(const plan& p, const sizes& n) {
 int64_t panels_of_head(const plan& p) { return (p.see.end + 15) / 16 - p.see.first_key / 16; }
 
 // Panels that all queries together need from one kv head.
-int64_t needed_panels(const plan& p) { return p.packed_keys || p.see.end == p.see.first_key ? 0 : panels_of_head(p); }
+int64_t needed_panels(const plan& p) {
+  return p.packed_keys || p.see.end == p.see.first_key ? 0 : panels_of_head(p);
+}
 
 // Rows of K as they stand leave a few keys that do not fill a step: those are packed, two panels at a time.
 constexpr int few_panels = 2;
 
 // So few rows of queries take rows of K as they stand: panels would cost more than they save.
 bool takes_key_rows(const plan& p, int64_t rows) { return !p.packed_keys && rows <= 4 && p.dim % 4 == 0; }
-bool takes_4x4(const plan& p) { return p.isa->scores_4x4 && takes_key_rows(p, p.rows) && p.rows > 2 && p.dim % scores_4x4_columns == 0; }
+bool takes_4x4(const plan& p) {
+  return p.isa->scores_4x4 && takes_key_rows(p, p.rows) && p.rows > 2 && p.dim % scores_4x4_columns == 0;
+}
 
-// Where heads have few rows and keys, each phase is so short that it waits for the end of the one before it: there several heads share a
-// tile, at least four of them, or as many as there are. All rows see the same keys, of one block. Returned weights are made row by row,
-// and want panels that stay.
+// Where heads have few rows and keys, each phase is so short that it waits for the end of the one before it:
+// there several heads share a tile, at least four of them, or as many as there are. All rows see the same
+// keys, of one block. Returned weights are made row by row, and want panels that stay.
 int heads_in_tile(const plan& p, int rows) {
   const int room = static_cast<int>(smaller(p.isa->batched_rows, p.core.batched_rows));
   if (p.partials || p.modify.weights.data || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
@@ -102,9 +109,12 @@ int heads_in_tile(const plan& p, int rows) {
 
 sizes best_sizes(const plan& p) {
   int64_t panels = needed_panels(p);
-  if (takes_key_rows(p, p.rows) && panels >= few_panels) panels = takes_4x4(p) ? scores_4x4_panels(p.dim) : few_panels;
-  const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows))), heads = heads_in_tile(p, rows);
-  return {rows + (heads - 1) * static_cast<int>(p.rows), heads, p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
+  if (takes_key_rows(p, p.rows) && panels >= few_panels)
+    panels = takes_4x4(p) ? scores_4x4_panels(p.dim) : few_panels;
+  const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows))),
+            heads = heads_in_tile(p, rows);
+  return {rows + (heads - 1) * static_cast<int>(p.rows), heads,
+          p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
 }
 
 // Scratch may begin anywhere: what is lost until the next multiple of the alignment counts.
@@ -146,7 +156,8 @@ bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
 // Returned scores of keys that no row sees want panels beyond those that tiles come to.
 route choose_route(const plan& p, const workspace& w) {
   const int64_t rows_of_tile = smaller(p.rows, w.rows);
-  const bool returns_every_score = p.modify.weights.data && (p.modify.weights.stage == 1 || p.modify.weights.stage == 2);
+  const bool returns_every_score = p.modify.weights.data &&
+                                   (p.modify.weights.stage == 1 || p.modify.weights.stage == 2);
   const bool all_fit = w.panel_room >= panels_of_head(p) && w.batched_heads == 1 && !returns_every_score;
   route r{};
   if (p.packed_keys) {
@@ -158,7 +169,8 @@ route choose_route(const plan& p, const workspace& w) {
   } else {
     r.keys = all_fit ? key_source::packed_once : key_source::packed_few;
   }
-  r.four_row_tiles = p.isa->four_row_shapes && (p.rows == 3 || p.rows == 4) && w.rows >= 4 && !p.core.prefetches_blocks;
+  r.four_row_tiles = p.isa->four_row_shapes && (p.rows == 3 || p.rows == 4) && w.rows >= 4 &&
+                     !p.core.prefetches_blocks;
   return r;
 }
 

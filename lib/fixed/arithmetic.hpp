@@ -1,31 +1,38 @@
-// The arithmetic of integer attention, one key or one number at a time: what every kernel must equal bit for bit.
+// The arithmetic of integer attention, one key or one number at a time: what every kernel must equal bit for
+// bit.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace fovea::fixed {
 
-constexpr int fixed_block = 64;                   // keys that share one look at the reference; aligned to absolute key 0
-constexpr int32_t fixed_octave_limit = 1 << 28;   // octaves in Q16 lie below this
-constexpr int32_t fixed_absent = -(1 << 29);      // octaves of a key that is not seen: its weight is 0 under any reference
+constexpr int fixed_block = 64; // keys that share one look at the reference; aligned to absolute key 0
+constexpr int32_t fixed_octave_limit = 1 << 28; // octaves in Q16 lie below this
+constexpr int32_t fixed_absent = -(
+    1 << 29); // octaves of a key that is not seen: its weight is 0 under any reference
 constexpr int32_t fixed_lowest_reference = -4097; // whole octaves; below every key, above every absent one
 
 static constexpr int32_t multiply_round(int32_t a, int32_t b) { return (a * b + (1 << 14)) >> 15; }
 
 // 2^-f for f = 0 .. 1 in Q15; 2^0 is 32510 of 32768. PMULHRSW, SQRDMULH and VQRDMULH are multiply_round.
-static constexpr int32_t exp2_cubic(int32_t f) { // multiply_round and the sum behind it in one: a product, a sum, a shift
+static constexpr int32_t exp2_cubic(
+    int32_t f) { // multiply_round and the sum behind it in one: a product, a sum, a shift
   constexpr auto summand = [](int32_t c) { return c * (1 << 15) + (1 << 14); };
   const int32_t y = (-1291 * f + summand(7513)) >> 15, z = (y * f + summand(-22478)) >> 15;
   return (z * f + summand(32510)) >> 15;
 }
 static constexpr int32_t exp2_quartic(int32_t f) {
-  return multiply_round(multiply_round(multiply_round(multiply_round(237, f) - 1766, f) + 7812, f) - 22539, f) + 32512;
+  return multiply_round(multiply_round(multiply_round(multiply_round(237, f) - 1766, f) + 7812, f) - 22539,
+                        f) +
+         32512;
 }
 static constexpr int32_t shift_weight(int32_t y, uint32_t whole) {
   return whole >= 16 ? 0 : whole == 0 ? y : ((y << (15 - whole)) + (1 << 14)) >> 15;
 }
 // The weight of a key that lies u octaves (Q16) below the reference.
-static constexpr int32_t weight_of(uint32_t u) { return shift_weight(exp2_cubic(static_cast<int32_t>(u & 65535) >> 1), u >> 16); }
+static constexpr int32_t weight_of(uint32_t u) {
+  return shift_weight(exp2_cubic(static_cast<int32_t>(u & 65535) >> 1), u >> 16);
+}
 
 static constexpr int32_t octaves_of(int32_t score, int32_t multiplier, int32_t shift) {
   return static_cast<int32_t>((static_cast<int64_t>(score) * multiplier) >> shift);
@@ -47,7 +54,8 @@ static constexpr uint32_t shift_round_sum(uint32_t x, int shift) {
 // The high word of a product; b >= 0.
 static constexpr int32_t high_product(int32_t a, int32_t b) {
 #if defined(__arm__) && __ARM_ARCH < 7
-  const uint32_t a_low = static_cast<uint32_t>(a) & 0xffff, b_low = static_cast<uint32_t>(b) & 0xffff; // four products of 16 bits
+  const uint32_t a_low = static_cast<uint32_t>(a) & 0xffff,
+                 b_low = static_cast<uint32_t>(b) & 0xffff; // four products of 16 bits
   const int32_t a_high = a >> 16, b_high = b >> 16;
   const int32_t middle = a_high * static_cast<int32_t>(b_low) + static_cast<int32_t>((a_low * b_low) >> 16);
   const uint32_t rest = static_cast<uint32_t>(b_high) * a_low + (static_cast<uint32_t>(middle) & 0xffff);
@@ -56,7 +64,9 @@ static constexpr int32_t high_product(int32_t a, int32_t b) {
   return static_cast<int32_t>((static_cast<int64_t>(a) * b) >> 32);
 #endif
 }
-static constexpr int32_t left_shift(int32_t x, int by) { return static_cast<int32_t>(static_cast<uint32_t>(x) << by); }
+static constexpr int32_t left_shift(int32_t x, int by) {
+  return static_cast<int32_t>(static_cast<uint32_t>(x) << by);
+}
 
 static constexpr int leading_zeros(uint32_t x) {
 #if defined(__arm__) && __ARM_ARCH < 7

@@ -1,4 +1,5 @@
-// Panels of bytes in the order or the width that a kernel multiplies fastest, made in place when all of them are packed once.
+// Panels of bytes in the order or the width that a kernel multiplies fastest, made in place when all of them
+// are packed once.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +9,8 @@ namespace fovea::fixed {
 
 enum class eight_deep : int8_t {}; // an element of panels [sixteen lanes][8]
 
-// Bytes become 16 bits. They stand in the second half of the room: front to back, the writer never passes the reader.
+// Bytes become 16 bits. They stand in the second half of the room: front to back, the writer never passes the
+// reader.
 static inline void widen(int8_t* room, ptrdiff_t count) {
   const int8_t* bytes = room + count;
   int16_t* to = reinterpret_cast<int16_t*>(room);

@@ -1,5 +1,5 @@
-// A tile of rows goes over all keys it sees, 256 at a time: in each block of 64, group by group, scores and weights; then values of all
-// four blocks.
+// A tile of rows goes over all keys it sees, 256 at a time: in each block of 64, group by group, scores and
+// weights; then values of all four blocks.
 #pragma once
 #include <new>
 #include <type_traits>
@@ -19,7 +19,8 @@ struct register_writer {
   static void write(const int32_t* acc, const output_factor& f, int count, int32_t zero, T* out) {
     if (f.left) return write_integers(acc, f, count, zero, out); // a very fine output
     using reg = typename Form::reg;
-    const reg multiplier = Form::spread(f.multiplier), half = Form::spread((1 << (f.shift - 1)) - f.zero), offset = Form::spread(zero);
+    const reg multiplier = Form::spread(f.multiplier), half = Form::spread((1 << (f.shift - 1)) - f.zero),
+              offset = Form::spread(zero);
     const auto shift = Form::by(f.shift);
     int c = 0;
     for (; c + 16 <= count; c += 16) {
@@ -69,8 +70,8 @@ void begin_queries(tile_state<Form>& t, bool all_alike) {
   for (; row != end; ++row, sums += Form::lanes, q += q_step, out += out_step) {
     if (shifted) start = start_of(p, q);
     if (!all_alike) keys = seen_by(p.see, query);
-    ::new (static_cast<void*>(row))
-        fixed_row{q, out, x.scale, query++, x.q_head, keys.head, keys.from, keys.to, start, x.reference, x.by_key};
+    ::new (static_cast<void*>(row)) fixed_row{q,         out,     x.scale, query++,     x.q_head, keys.head,
+                                              keys.from, keys.to, start,   x.reference, x.by_key};
     Form::store(sums, sum);
   }
 }
@@ -152,23 +153,27 @@ void attend_tile(const fixed_job& job) {
   tile_state<Form> t(job);
   begin_tile(t);
   const fixed_row &first = t.rows[0], &last = t.rows[job.rows - 1];
-  for (int32_t block = 0; (block = next_block(t.p, first, last, block)) * fixed_block < last.to; block += fixed_run_blocks) {
+  for (int32_t block = 0; (block = next_block(t.p, first, last, block)) * fixed_block < last.to;
+       block += fixed_run_blocks) {
     block -= block % fixed_run_blocks;
     visit_run(t, block);
   }
   if constexpr (begins_fresh<Form>) // rows that got no values
     for (; t.fresh; t.fresh &= t.fresh - 1) clear<Form>(t.output(__builtin_ctzll(t.fresh)), t.p.width);
-  for (int r = 0; r < job.rows; ++r) finish_row_by<typename writer_of<Form>::type>(t.p, t.rows[r], t.output(r), t.sum_of(r));
+  for (int r = 0; r < job.rows; ++r)
+    finish_row_by<typename writer_of<Form>::type>(t.p, t.rows[r], t.output(r), t.sum_of(r));
 }
 
-// An ISA has a form for panels as callers store them, and one for panels as it arranges them; they may be the same.
+// An ISA has a form for panels as callers store them, and one for panels as it arranges them; they may be the
+// same.
 template <class Stored, class Arranged>
 void attend_by_form(const fixed_job& job) {
   job.panels->arranged() ? attend_tile<Arranged>(job) : attend_tile<Stored>(job);
 }
 template <class Stored, class Arranged>
 size_t tile_scratch(const fixed_plan& p, int32_t rows) {
-  const size_t stored = tile_state<Stored>::scratch(p, rows), arranged = tile_state<Arranged>::scratch(p, rows);
+  const size_t stored = tile_state<Stored>::scratch(p, rows),
+               arranged = tile_state<Arranged>::scratch(p, rows);
   return stored < arranged ? arranged : stored;
 }
 template <class Stored, class Arranged>

@@ -1,7 +1,8 @@
 // The calls of integer attention that offer everything.
+#include "common/build.hpp"
+
 #include "fixed/calls.hpp"
 
-#include "common/build.hpp"
 #include "isa/fixed_table.hpp"
 
 namespace fovea::fixed {
@@ -27,8 +28,10 @@ int32_t fovea_fixed_check(const fovea_fixed_attention* call) {
 }
 
 size_t fovea_fixed_scratch(const fovea_fixed_attention* call) {
-  return fovea::scratch_of(call, fovea::fixed::make_fixed_plan<fovea::fixed::all>, fovea::fixed::least_fixed_scratch<fovea::fixed::all>);
+  return fovea::scratch_of(call, fovea::fixed::make_fixed_plan<fovea::fixed::all>,
+                           fovea::fixed::least_fixed_scratch<fovea::fixed::all>);
 }
 size_t fovea_fixed_scratch_best(const fovea_fixed_attention* call) {
-  return fovea::scratch_of(call, fovea::fixed::make_fixed_plan<fovea::fixed::all>, fovea::fixed::best_fixed_scratch<fovea::fixed::all>);
+  return fovea::scratch_of(call, fovea::fixed::make_fixed_plan<fovea::fixed::all>,
+                           fovea::fixed::best_fixed_scratch<fovea::fixed::all>);
 }

@@ -1,4 +1,5 @@
-// An integer call at work: scratch becomes a workspace, and one kernel call attends each tile of rows of this part.
+// An integer call at work: scratch becomes a workspace, and one kernel call attends each tile of rows of this
+// part.
 #pragma once
 #include "fixed/make_plan.hpp"
 
@@ -7,7 +8,9 @@ namespace {
 
 constexpr size_t alignment = 64;
 
-size_t block_bytes(const fixed_plan& p) { return static_cast<size_t>(fixed_block) * static_cast<size_t>(p.depth + p.width); }
+size_t block_bytes(const fixed_plan& p) {
+  return static_cast<size_t>(fixed_block) * static_cast<size_t>(p.depth + p.width);
+}
 
 template <const fixed_offer& Offer>
 bool packs(const fixed_plan& p) {
@@ -16,13 +19,17 @@ bool packs(const fixed_plan& p) {
 
 // All blocks of a kv head.
 size_t whole_bytes(const fixed_plan& p) {
-  const size_t dims = static_cast<size_t>(p.depth * p.kernel->keys.element + p.width * p.kernel->values.element);
+  const size_t dims = static_cast<size_t>(p.depth * p.kernel->keys.element +
+                                          p.width * p.kernel->values.element);
   return static_cast<size_t>(fixed_block) * dims * fixed_blocks_of(p);
 }
 
-int32_t best_rows(const fixed_plan& p) { return p.rows < 1 ? 1 : p.rows < p.kernel->rows ? p.rows : p.kernel->rows; }
+int32_t best_rows(const fixed_plan& p) {
+  return p.rows < 1 ? 1 : p.rows < p.kernel->rows ? p.rows : p.kernel->rows;
+}
 
-// Rows first, since they share a pass over K and V; then, when all panels of a kv head fit, they are packed once.
+// Rows first, since they share a pass over K and V; then, when all panels of a kv head fit, they are packed
+// once.
 template <const fixed_offer& Offer>
 struct fixed_workspace {
   unsigned char* tile;
@@ -62,7 +69,8 @@ void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
   for (; left > 0; --left) {
     const int32_t end = p.rows - row > fixed_unit_rows ? row + fixed_unit_rows : p.rows;
     panels.turn_to(kv_head);
-    for (; row < end; row += w.rows) p.kernel->attend({&p, &panels, w.tile, kv_head, row, end - row < w.rows ? end - row : w.rows});
+    for (; row < end; row += w.rows)
+      p.kernel->attend({&p, &panels, w.tile, kv_head, row, end - row < w.rows ? end - row : w.rows});
     row = end;
     if (row == p.rows) row = 0, ++kv_head;
   }

@@ -1,5 +1,7 @@
-// The least of integer attention: bytes, K and V in panels, integer output, no tables. A program that calls it links nothing else.
+// The least of integer attention: bytes, K and V in panels, integer output, no tables. A program that calls
+// it links nothing else.
 #include "common/build.hpp"
+
 #include "fixed/calls.hpp"
 
 namespace fovea::fixed {

@@ -1,5 +1,6 @@
 // Integer attention on bytes only: a program that calls it links no 16-bit attention.
 #include "common/build.hpp"
+
 #include "fixed/calls.hpp"
 
 namespace fovea::fixed {

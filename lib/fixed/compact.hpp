@@ -1,6 +1,7 @@
-// Integer attention for microcontrollers: one query or two over all keys, a block of 64 at a time, in little memory.
-// Both products are the dot's: lanes of a panel times rows of a. Scores: lanes are keys. Output: lanes are elements of values.
-// What runs once a row or once a block is cold: compilers make it small. The dots are hot.
+// Integer attention for microcontrollers: one query or two over all keys, a block of 64 at a time, in little
+// memory. Both products are the dot's: lanes of a panel times rows of a. Scores: lanes are keys. Output:
+// lanes are elements of values. What runs once a row or once a block is cold: compilers make it small. The
+// dots are hot.
 #pragma once
 #include <cstring>
 #include <new>
@@ -20,8 +21,10 @@ struct to_octaves {
   int32_t multiplier = 1 << 30;
   int up = 2;
   int32_t operator()(int32_t s) const { return high_product(left_shift(s, up), multiplier); }
-  bool flat() const { return multiplier < 1 << 30; }   // does not carry an absent key's score far enough down
-  int32_t absent() const { return -(1 << (31 - up)); } // a score whose octaves are -multiplier / 2 or less: weight 0
+  bool flat() const { return multiplier < 1 << 30; } // does not carry an absent key's score far enough down
+  int32_t absent() const {
+    return -(1 << (31 - up));
+  } // a score whose octaves are -multiplier / 2 or less: weight 0
 };
 
 namespace { // called once, functions join their caller
@@ -41,7 +44,8 @@ class compact_rows {
  public:
   static size_t scratch(const fixed_plan& p, int32_t rows) {
     const size_t depth = static_cast<size_t>(p.depth), width = static_cast<size_t>(p.width);
-    const size_t row = 4 * width + 4 * fixed_block + sizeof(element) * depth + sizeof(element) * Dot::planes * fixed_block;
+    const size_t row = 4 * width + 4 * fixed_block + sizeof(element) * depth +
+                       sizeof(element) * Dot::planes * fixed_block;
     return (static_cast<size_t>(rows) * row + 63) / 64 * 64;
   }
 
@@ -53,14 +57,16 @@ class compact_rows {
   }
 
   FOVEA_COMPACT void attend() {
-    // Where a dot begins sums with the first values, zeros are for rows without any that have a sink, and for sums that are shifted.
+    // Where a dot begins sums with the first values, zeros are for rows without any that have a sink, and for
+    // sums that are shifted.
     if (!Dot::begins_sums || p_.spill || p_.sinks) Dot::fill(acc_, count() * p_.width, 0);
     row* const end = rows_ + count();
     int32_t g = 0, last = 0; // later queries see later keys
     row* r = rows_;          // one at least, as compilers should see
     do begin(*r, g++), last = r->to;
     while (++r != end);
-    for (int32_t block = 0; (block = next_block(p_, rows_[0], end[-1], block)) * fixed_block < last; ++block) visit(block, end);
+    for (int32_t block = 0; (block = next_block(p_, rows_[0], end[-1], block)) * fixed_block < last; ++block)
+      visit(block, end);
     r = rows_;
     do finish(*r);
     while (++r != end);
@@ -85,7 +91,8 @@ class compact_rows {
   }
 
   static bool aligned(const int8_t* q) { return reinterpret_cast<uintptr_t>(q) % Dot::query_alignment == 0; }
-  // Sixteen elements and zeros behind the end, byte by byte: memcpy may load words from any address, and they may trap.
+  // Sixteen elements and zeros behind the end, byte by byte: memcpy may load words from any address, and they
+  // may trap.
   FOVEA_COLD static const int8_t* copied(const int8_t* q, int left, int8_t (&to)[16]) {
     for (int i = 0; i < 16; ++i) to[i] = i < left ? q[i] : int8_t{0};
     return to;
@@ -130,7 +137,8 @@ class compact_rows {
     int32_t* const s = scores_of(r);
     const mapping by = r.whole ? prepare(r, s) : prepare_seen(block, r, s);
     if (r.reference == fixed_lowest_reference) raise(r, by);
-    while (!Dot::weigh(s, by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum)) raise(r, by);
+    while (!Dot::weigh(s, by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum))
+      raise(r, by);
     if (p_.value_weights.data) scale_weights(block, place_of(r));
   }
 

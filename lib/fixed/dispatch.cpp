@@ -1,5 +1,6 @@
 // From ISA to integer kernel: what this build holds and this CPU can run.
 #include "common/build.hpp"
+
 #include "isa/fixed_table.hpp"
 #if defined(__x86_64__) || defined(__i386__)
 #include "platforms/x86/fixed_cpu.hpp"
@@ -44,14 +45,16 @@ const fixed_kernel* const kernels[] = {
 #endif
 };
 
-const char* const names[] = {"best", "scalar", "avx2", "avxvnni", "avx512vnni", "neon", "dotprod", "i8mm", "thumb", "dsp", "helium"};
+const char* const names[] = {"best",    "scalar", "avx2",  "avxvnni", "avx512vnni", "neon",
+                             "dotprod", "i8mm",   "thumb", "dsp",     "helium"};
 static_assert(sizeof names / sizeof *names == FOVEA_FIXED_ISA_END);
 
 } // namespace
 
 const fixed_kernel* find_fixed_kernel(int32_t isa) {
   for (int i = static_cast<int>(sizeof kernels / sizeof *kernels) - 1; i >= 0; --i)
-    if ((isa == FOVEA_FIXED_BEST || kernels[i]->isa == isa) && cpu_runs_fixed(kernels[i]->isa)) return kernels[i];
+    if ((isa == FOVEA_FIXED_BEST || kernels[i]->isa == isa) && cpu_runs_fixed(kernels[i]->isa))
+      return kernels[i];
   return nullptr;
 }
 
@@ -64,4 +67,6 @@ int32_t fovea_fixed_isa() {
 
 int32_t fovea_fixed_has_isa(int32_t isa) { return fovea::fixed::find_fixed_kernel(isa) != nullptr; }
 
-const char* fovea_fixed_isa_name(int32_t isa) { return isa >= 0 && isa < FOVEA_FIXED_ISA_END ? fovea::fixed::names[isa] : "unknown"; }
+const char* fovea_fixed_isa_name(int32_t isa) {
+  return isa >= 0 && isa < FOVEA_FIXED_ISA_END ? fovea::fixed::names[isa] : "unknown";
+}

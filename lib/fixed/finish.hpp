@@ -5,18 +5,19 @@
 
 namespace fovea::fixed {
 
-// out = (high_product(acc << left, multiplier) - zero + 2^(shift - 1)) >> shift is acc / sum in units of the output; shift is 1 .. 31.
-// left is 0 but for a very fine output; then sums are small enough for it.
+// out = (high_product(acc << left, multiplier) - zero + 2^(shift - 1)) >> shift is acc / sum in units of the
+// output; shift is 1 .. 31. left is 0 but for a very fine output; then sums are small enough for it.
 struct output_factor {
   int32_t multiplier, zero;
   int shift, left;
 };
 
-// What zero_v adds to the sums of a row, in the units of its accumulators: (zero_v * keys + half) >> spill, where `keys` is the part of
-// the weights' sum that is not the sink's. Like the accumulators it fits 32 bits.
+// What zero_v adds to the sums of a row, in the units of its accumulators: (zero_v * keys + half) >> spill,
+// where `keys` is the part of the weights' sum that is not the sink's. Like the accumulators it fits 32 bits.
 static inline int32_t zero_sum(const fixed_plan& p, uint32_t sum, uint32_t sink) {
   sum = sum > sink ? sum - sink : 0;
-  const int32_t whole = static_cast<int32_t>(sum >> p.spill), rest = static_cast<int32_t>(sum - (sum >> p.spill << p.spill));
+  const int32_t whole = static_cast<int32_t>(sum >> p.spill),
+                rest = static_cast<int32_t>(sum - (sum >> p.spill << p.spill));
   return p.zero_v * whole + ((p.zero_v * rest + ((1 << p.spill) >> 1)) >> p.spill);
 }
 
@@ -34,8 +35,8 @@ static inline output_factor factor_of(const fovea_fixed_scale& scale, uint32_t s
 
 // Plain numbers in a plain loop, in a function of its own: compilers make registers of it.
 template <class T>
-__attribute__((noinline)) static void write_integers(const int32_t* __restrict acc, const output_factor& f, int count, int32_t zero,
-                                                     T* __restrict out) {
+__attribute__((noinline)) static void write_integers(const int32_t* __restrict acc, const output_factor& f,
+                                                     int count, int32_t zero, T* __restrict out) {
   constexpr int32_t low = sizeof(T) == 1 ? -128 : -32768, high = sizeof(T) == 1 ? 127 : 32767;
   const int32_t half = (1 << (f.shift - 1)) - f.zero;
   for (int c = 0; c < count; ++c) {
@@ -45,8 +46,8 @@ __attribute__((noinline)) static void write_integers(const int32_t* __restrict a
 }
 
 // float(acc) * (scale / float(sum)): two roundings, the same everywhere.
-static inline void write_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale, int32_t count,
-                                uint32_t* out) {
+static inline void write_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum,
+                                const fovea_fixed_scale& scale, int32_t count, uint32_t* out) {
   const uint32_t by = divide_floats(scale.f32_scale, float_of(sum));
   for (int32_t c = 0; c < count; ++c) out[c] = multiply_floats(float_of(acc[c] - zero_sum), by);
 }
@@ -59,7 +60,8 @@ static inline void fill(T* out, int count, T value) {
 // A row that saw nothing is zero.
 static inline void write_nothing(const fixed_plan& p, unsigned char* out) {
   if (p.out_type == FOVEA_FIXED_F32) return fill(reinterpret_cast<uint32_t*>(out), p.v_dim, uint32_t{0});
-  if (p.out_type == FOVEA_FIXED_S16) return fill(reinterpret_cast<int16_t*>(out), p.v_dim, static_cast<int16_t>(p.zero_out));
+  if (p.out_type == FOVEA_FIXED_S16)
+    return fill(reinterpret_cast<int16_t*>(out), p.v_dim, static_cast<int16_t>(p.zero_out));
   fill(reinterpret_cast<int8_t*>(out), p.v_dim, static_cast<int8_t>(p.zero_out));
 }
 
@@ -75,9 +77,11 @@ template <class Writer>
 static inline void finish_row_by(const fixed_plan& p, fixed_row& r, const int32_t* acc, uint32_t sum) {
   if (sum == 0) return write_nothing(p, r.out);
   const int32_t zero = p.zero_v ? zero_sum(p, sum, weigh_sink(p, r)) : 0;
-  if (p.out_type == FOVEA_FIXED_F32) return write_floats(acc, sum, zero, *r.scale, p.v_dim, reinterpret_cast<uint32_t*>(r.out));
+  if (p.out_type == FOVEA_FIXED_F32)
+    return write_floats(acc, sum, zero, *r.scale, p.v_dim, reinterpret_cast<uint32_t*>(r.out));
   const output_factor f = factor_of(*r.scale, sum, zero);
-  if (p.out_type == FOVEA_FIXED_S16) return Writer::write(acc, f, p.v_dim, p.zero_out, reinterpret_cast<int16_t*>(r.out));
+  if (p.out_type == FOVEA_FIXED_S16)
+    return Writer::write(acc, f, p.v_dim, p.zero_out, reinterpret_cast<int16_t*>(r.out));
   Writer::write(acc, f, p.v_dim, p.zero_out, reinterpret_cast<int8_t*>(r.out));
 }
 

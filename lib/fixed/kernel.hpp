@@ -9,20 +9,23 @@ struct fixed_row;
 struct seen_of_block;
 class fixed_panels;
 
-// What an entry offers beside int8 with K and V in panels and integer output, without tables. A call that asks for what is null is
-// refused; what serves it is not linked.
+// What an entry offers beside int8 with K and V in panels and integer output, without tables. A call that
+// asks for what is null is refused; what serves it is not linked.
 struct fixed_offer {
   const fixed_kernel* wide; // S16
   int32_t (*check_tables)(const fovea_fixed_attention& a, fixed_plan& p);
   uint32_t (*weigh_sink)(const fixed_plan& p, fixed_row& r);
-  void (*octaves_by_key)(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block, const seen_of_block& seen, int32_t* s);
-  void (*write_floats)(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale, int32_t count, uint32_t* out);
+  void (*octaves_by_key)(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
+                         const seen_of_block& seen, int32_t* s);
+  void (*write_floats)(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale,
+                       int32_t count, uint32_t* out);
   const int8_t* (*packed_keys)(fixed_panels& panels, int32_t block); // rows
   const int8_t* (*packed_values)(const fixed_panels& panels, int32_t block);
 };
 
-// When K and V of a kv head are packed once, a kernel may want them in an order or a width of its own: `count` bytes, which stand at the
-// end of count * element, become elements of so many bytes in all of it. Null: it takes them as they are.
+// When K and V of a kv head are packed once, a kernel may want them in an order or a width of its own:
+// `count` bytes, which stand at the end of count * element, become elements of so many bytes in all of it.
+// Null: it takes them as they are.
 struct fixed_arrangement {
   void (*arrange)(int8_t* room, ptrdiff_t count);
   int32_t element;
@@ -30,25 +33,30 @@ struct fixed_arrangement {
 
 struct fixed_kernel {
   int32_t isa;
-  int32_t rows;                                         // of a tile
-  size_t (*scratch)(const fixed_plan& p, int32_t rows); // bytes that a tile of so many rows needs, 64-byte aligned
+  int32_t rows; // of a tile
+  size_t (*scratch)(const fixed_plan& p,
+                    int32_t rows); // bytes that a tile of so many rows needs, 64-byte aligned
   void (*attend)(const fixed_job&);
   fixed_arrangement keys, values; // who arranges keys arranges values
 };
 
-// K and V of one kv head as panels: the caller's own, or packed into scratch, all of them once or one block at a time.
+// K and V of one kv head as panels: the caller's own, or packed into scratch, all of them once or one block
+// at a time.
 class fixed_panels {
  public:
   fixed_panels(const fixed_plan& p, int8_t* room, bool whole) : p_(p), room_(room), whole_(whole) {}
   void turn_to(int32_t kv_head) {
     if (kv_head == kv_head_) return;
     kv_head_ = kv_head, packed_ = first_block();
-    keys_ = reinterpret_cast<const int8_t*>(p_.k.row(kv_head, 0)), values_ = reinterpret_cast<const int8_t*>(p_.v.row(kv_head, 0));
+    keys_ = reinterpret_cast<const int8_t*>(p_.k.row(kv_head, 0)),
+    values_ = reinterpret_cast<const int8_t*>(p_.v.row(kv_head, 0));
   }
   bool one_at_a_time() const { return !p_.panels && !whole_; }
   bool arranged() const { return whole_ && p_.kernel->values.arrange; } // as the kernel wants them
   // Of 64 keys, counted from absolute key 0; values with one_at_a_time: valid until the next block.
-  const int8_t* keys(int32_t block) { return p_.panels ? keys_ + offset(block, p_.depth) : p_.offer->packed_keys(*this, block); }
+  const int8_t* keys(int32_t block) {
+    return p_.panels ? keys_ + offset(block, p_.depth) : p_.offer->packed_keys(*this, block);
+  }
   const int8_t* values(int32_t block) const {
     return p_.panels ? values_ + offset(block, p_.width) : p_.offer->packed_values(*this, block);
   }
@@ -57,7 +65,9 @@ class fixed_panels {
   static const int8_t* packed_values(const fixed_panels& panels, int32_t block);
 
  private:
-  ptrdiff_t offset(int32_t block, int32_t dims) const { return static_cast<ptrdiff_t>(block - first_block()) * fixed_block * dims; }
+  ptrdiff_t offset(int32_t block, int32_t dims) const {
+    return static_cast<ptrdiff_t>(block - first_block()) * fixed_block * dims;
+  }
   int8_t* key_room(int32_t block) const;
   int8_t* value_room(int32_t block) const;
   int32_t first_block() const { return block_of(p_.see.first_key); }
@@ -84,10 +94,13 @@ const fixed_kernel* find_fixed_kernel(int32_t isa); // null: this machine or thi
 // What offers are made of.
 int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p);
 uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r);
-uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum); // of sums, for float output; sum is not 0
+uint32_t fixed_float_factor(const fovea_fixed_scale& scale,
+                            int64_t sum); // of sums, for float output; sum is not 0
 uint32_t fixed_float_product(int64_t acc, uint32_t by);
-void write_fixed_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale, int32_t count, uint32_t* out);
-void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block, const seen_of_block& seen, int32_t* s);
+void write_fixed_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale,
+                        int32_t count, uint32_t* out);
+void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
+                    const seen_of_block& seen, int32_t* s);
 
 constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* wide) {
   return {wide,
@@ -100,7 +113,9 @@ constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* wide) {
 }
 
 // Packs rows of 64 keys, those that the call gives; the places of others are left alone.
-void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim);
-void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim);
+void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,
+                     int32_t dim);
+void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,
+                       int32_t dim);
 
 } // namespace fovea::fixed

@@ -1,5 +1,5 @@
-// Validation of integer calls: a call either becomes a plan of plain numbers, or a status that names the argument to blame.
-// A template: what an entry does not offer need not be looked at further.
+// Validation of integer calls: a call either becomes a plan of plain numbers, or a status that names the
+// argument to blame. A template: what an entry does not offer need not be looked at further.
 #pragma once
 #include "fixed/kernel.hpp"
 
@@ -13,31 +13,35 @@ constexpr bool given(Pointer x) {
 
 template <const fixed_offer& Offer>
 struct offered {
-  static constexpr bool wides = given(Offer.wide), tables = given(Offer.check_tables), floats = given(Offer.write_floats),
-                        rows = given(Offer.packed_keys);
+  static constexpr bool wides = given(Offer.wide), tables = given(Offer.check_tables),
+                        floats = given(Offer.write_floats), rows = given(Offer.packed_keys);
   static bool wide(const fixed_plan& p) { return wides && p.wide; }
   static bool panels(const fixed_plan& p) { return !rows || p.panels; }
 };
 
 int32_t check_offered(const fovea_fixed_attention& a) {
   if (a.softcap) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
-  const int32_t reserved = a.reserved[0] | a.reserved[1] | a.reserved[2] | a.q.reserved | a.k.reserved | a.v.reserved;
+  const int32_t reserved = a.reserved[0] | a.reserved[1] | a.reserved[2] | a.q.reserved | a.k.reserved |
+                           a.v.reserved;
   if (reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
-  if (a.flags & ~int32_t{FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW}) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
+  if (a.flags & ~int32_t{FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW})
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
   return FOVEA_OK;
 }
 
 int32_t check_dims(const fovea_fixed_attention& a, fixed_plan& p) {
   if (const int32_t s = check_shape(a, fixed_greatest_dim, fixed_greatest_count, p)) return s;
   p.depth = up_to(p.dim, 16), p.width = up_to(p.v_dim, 16);
-  return __builtin_mul_overflow(a.queries, p.group, &p.rows) || p.rows > fixed_greatest_count ? refusal(FOVEA_SIZE, FOVEA_ARG_QUERIES)
-                                                                                              : int32_t{FOVEA_OK};
+  return __builtin_mul_overflow(a.queries, p.group, &p.rows) || p.rows > fixed_greatest_count
+             ? refusal(FOVEA_SIZE, FOVEA_ARG_QUERIES)
+             : int32_t{FOVEA_OK};
 }
 
 template <const fixed_offer& Offer>
 int32_t check_types(const fovea_fixed_attention& a, fixed_plan& p) {
   p.wide = a.q.dtype == FOVEA_FIXED_S16, p.out_type = a.out.dtype;
-  if (p.wide ? !offered<Offer>::wides : a.q.dtype != FOVEA_FIXED_S8) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_Q);
+  if (p.wide ? !offered<Offer>::wides : a.q.dtype != FOVEA_FIXED_S8)
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_Q);
   if (a.k.dtype != a.q.dtype) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
   if (a.v.dtype != a.q.dtype) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
   const int32_t least = offered<Offer>::wide(p) ? FOVEA_FIXED_S16 : FOVEA_FIXED_S8,
@@ -48,7 +52,8 @@ int32_t check_types(const fovea_fixed_attention& a, fixed_plan& p) {
   if (p.panels ? offered<Offer>::wide(p) : a.k.layout != FOVEA_ROWS || !offered<Offer>::rows)
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
   if (a.v.layout != a.k.layout) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
-  if (offered<Offer>::panels(p) && a.first_key % fixed_block != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY);
+  if (offered<Offer>::panels(p) && a.first_key % fixed_block != 0)
+    return refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY);
   p.fine_weights = a.weight_bits == 22;
   if (a.weight_bits && a.weight_bits != 15 && !(p.fine_weights && offered<Offer>::wide(p)))
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
@@ -56,14 +61,17 @@ int32_t check_types(const fovea_fixed_attention& a, fixed_plan& p) {
 }
 
 bool within(int32_t x, int32_t low, int32_t high) { return low <= x && x <= high; }
-bool reaches(int32_t zero, int32_t half) { return half ? within(zero, -half, half - 1) : zero == 0; } // of -half .. half - 1
+bool reaches(int32_t zero, int32_t half) {
+  return half ? within(zero, -half, half - 1) : zero == 0;
+} // of -half .. half - 1
 
 template <const fixed_offer& Offer>
 int32_t check_zero_points(const fovea_fixed_attention& a, fixed_plan& p) {
   const int32_t in = offered<Offer>::wide(p) ? 0 : 128, out = p.out_type == FOVEA_FIXED_S8    ? 128
                                                               : p.out_type == FOVEA_FIXED_S16 ? 32768
                                                                                               : 0;
-  p.zero_q = a.q.zero_point, p.zero_k = a.k.zero_point, p.zero_v = a.v.zero_point, p.zero_out = a.out.zero_point;
+  p.zero_q = a.q.zero_point, p.zero_k = a.k.zero_point, p.zero_v = a.v.zero_point,
+  p.zero_out = a.out.zero_point;
   if (!reaches(p.zero_q, in)) return refusal(FOVEA_RANGE, FOVEA_ARG_Q);
   if (!reaches(p.zero_k, in)) return refusal(FOVEA_RANGE, FOVEA_ARG_K);
   if (!reaches(p.zero_v, in)) return refusal(FOVEA_RANGE, FOVEA_ARG_V);
@@ -73,7 +81,8 @@ int32_t check_zero_points(const fovea_fixed_attention& a, fixed_plan& p) {
   return FOVEA_OK;
 }
 
-// The largest score times the multiplier must stay below 4,096 octaves: then octaves and their distances fit 32 bits everywhere.
+// The largest score times the multiplier must stay below 4,096 octaves: then octaves and their distances fit
+// 32 bits everywhere.
 template <const fixed_offer& Offer>
 bool octaves_fit(const fixed_plan& p, const fovea_fixed_scale& x) {
   const uint32_t dim = static_cast<uint32_t>(p.dim);
@@ -82,7 +91,8 @@ bool octaves_fit(const fixed_plan& p, const fovea_fixed_scale& x) {
     if (dim >> (x.score_pre_shift + 1)) return false; // 2^31 and more
     score = dim << (30 - x.score_pre_shift);
   }
-  const uint64_t octaves = uint64_t{score + 1} * static_cast<uint32_t>(x.score_multiplier) / static_cast<uint32_t>(fixed_octave_limit);
+  const uint64_t octaves = uint64_t{score + 1} * static_cast<uint32_t>(x.score_multiplier) /
+                           static_cast<uint32_t>(fixed_octave_limit);
   return octaves >> 32 == 0 && static_cast<uint32_t>(octaves) >> x.score_shift == 0;
 }
 
@@ -92,9 +102,12 @@ constexpr uint32_t least_f32_exponent = 127 - 86;
 template <const fixed_offer& Offer>
 bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
   if (x.score_multiplier < 1 || !within(x.score_shift, 1, 31)) return false;
-  if (!within(x.score_pre_shift, 0, offered<Offer>::wide(p) ? 24 : 0) || !octaves_fit<Offer>(p, x)) return false;
+  if (!within(x.score_pre_shift, 0, offered<Offer>::wide(p) ? 24 : 0) || !octaves_fit<Offer>(p, x))
+    return false;
   if (offered<Offer>::floats && p.out_type == FOVEA_FIXED_F32) {
-    const uint32_t exponent = x.f32_scale >> 23; // positive, finite, and normal also when divided by the largest sum of weights
+    const uint32_t
+        exponent = x.f32_scale >>
+                   23; // positive, finite, and normal also when divided by the largest sum of weights
     return exponent >= least_f32_exponent && exponent < 255;
   }
   return x.out_multiplier >= 1 && within(x.out_shift, -30, 20);
@@ -103,7 +116,8 @@ bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
 template <const fixed_offer& Offer>
 int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
   p.scale = &a.scale, p.head_scales = offered<Offer>::tables ? a.head_scales : nullptr;
-  if (reinterpret_cast<uintptr_t>(p.head_scales) % alignof(fovea_fixed_scale)) return refusal(FOVEA_ALIGN, FOVEA_ARG_SCALE);
+  if (reinterpret_cast<uintptr_t>(p.head_scales) % alignof(fovea_fixed_scale))
+    return refusal(FOVEA_ALIGN, FOVEA_ARG_SCALE);
   const fovea_fixed_scale* scale = p.head_scales ? p.head_scales : p.scale;
   for (int32_t left = p.head_scales ? a.q_heads : 1; left > 0; --left, ++scale)
     if (!scale_fits<Offer>(p, *scale)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
@@ -141,8 +155,8 @@ int32_t check_seen(const fovea_fixed_attention& a, fixed_visibility& see) {
 
 inline bool has_tables(const fovea_fixed_attention& a) {
   const auto word = [](const void* x) { return reinterpret_cast<uintptr_t>(x); };
-  return word(a.head_scales) | word(a.key_multipliers.data) | word(a.key_sums.data) | word(a.value_weights.data) | word(a.mask.data) |
-         word(a.bias.data) | word(a.alibi) | word(a.sinks);
+  return word(a.head_scales) | word(a.key_multipliers.data) | word(a.key_sums.data) |
+         word(a.value_weights.data) | word(a.mask.data) | word(a.bias.data) | word(a.alibi) | word(a.sinks);
 }
 
 // The argument of the first table that is given, or 0.
@@ -175,21 +189,29 @@ struct counts { // of a tensor, whose elements have 2^shift bytes
   bool written;
 };
 
-FOVEA_ONCE int32_t check_strided(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride, const counts& n, byte_rows& rows) {
+FOVEA_ONCE int32_t check_strided(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride,
+                                 const counts& n, byte_rows& rows) {
   extent e{n.heads, n.tokens, 0, 0, n.row};
   byte_range bytes{};
-  const int32_t reason = place<false>(data, head_stride, token_stride, size_t{1} << n.shift, n.written, e, bytes);
+  const int32_t reason = place<false>(data, head_stride, token_stride, size_t{1} << n.shift, n.written, e,
+                                      bytes);
   // Strides that nothing walks over may be any number.
   const auto in_bytes = [&](int32_t steps, ptrdiff_t stride) {
-    return steps > 1 && bytes.begin != bytes.end ? static_cast<ptrdiff_t>(static_cast<size_t>(stride) << n.shift) : 0;
+    return steps > 1 && bytes.begin != bytes.end
+               ? static_cast<ptrdiff_t>(static_cast<size_t>(stride) << n.shift)
+               : 0;
   };
-  rows = {static_cast<const unsigned char*>(data), bytes.end, in_bytes(n.heads, e.head_stride), in_bytes(n.tokens, e.token_stride)};
+  rows = {static_cast<const unsigned char*>(data), bytes.end, in_bytes(n.heads, e.head_stride),
+          in_bytes(n.tokens, e.token_stride)};
   return reason;
 }
 
-// Returns the reason to refuse a tensor, or FOVEA_OK. Most have no gaps and few rows: then products of counts need no second look.
-FOVEA_ONCE int32_t check_tensor(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride, const counts& n, byte_rows& rows) {
-  if (head_stride | token_stride | n.heads >> 6 | n.tokens >> 13) return check_strided(data, head_stride, token_stride, n, rows);
+// Returns the reason to refuse a tensor, or FOVEA_OK. Most have no gaps and few rows: then products of counts
+// need no second look.
+FOVEA_ONCE int32_t check_tensor(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride,
+                                const counts& n, byte_rows& rows) {
+  if (head_stride | token_stride | n.heads >> 6 | n.tokens >> 13)
+    return check_strided(data, head_stride, token_stride, n, rows);
   static_assert(int64_t{fixed_greatest_dim} << (2 + 6 + 13) <= int64_t{1} << 31);
   const uintptr_t begin = reinterpret_cast<uintptr_t>(data), below = (uintptr_t{1} << n.shift) - 1;
   const int32_t token = n.row << n.shift, head = n.tokens * token, size = n.heads * head;

@@ -1,7 +1,8 @@
 // Rows of int8 into panels, as a cache does at append and as calls do in scratch.
+#include "common/build.hpp"
+
 #include <cstring>
 
-#include "common/build.hpp"
 #include "fixed/kernel.hpp"
 #include "fixed/panels.hpp"
 #if defined(__aarch64__)
@@ -22,7 +23,8 @@ bool moves_words(const int8_t* to, const int8_t* from) {
   return (reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % word_alignment == 0;
 }
 void copy_word(int8_t* to, const int8_t* from) {
-  std::memcpy(__builtin_assume_aligned(to, word_alignment), __builtin_assume_aligned(from, word_alignment), 4);
+  std::memcpy(__builtin_assume_aligned(to, word_alignment), __builtin_assume_aligned(from, word_alignment),
+              4);
 }
 
 // Four elements of a key stand together in both orders.
@@ -46,7 +48,8 @@ constexpr bool has_vectors = false;
 #endif
 
 #if !defined(__aarch64__)
-// Vectors of 16 bytes without the words of an ISA. Zipped: the elements of a and b in turn, of their first or of their second halves.
+// Vectors of 16 bytes without the words of an ISA. Zipped: the elements of a and b in turn, of their first or
+// of their second halves.
 using bytes = int8_t __attribute__((vector_size(16)));
 using pairs = int16_t __attribute__((vector_size(16)));
 using quads = int32_t __attribute__((vector_size(16)));
@@ -78,19 +81,22 @@ two_bytes zip_quads(bytes a, bytes b) {
 }
 two_bytes zip_eights(bytes a, bytes b) {
   const eights x = reinterpret_cast<eights>(a), y = reinterpret_cast<eights>(b);
-  return {reinterpret_cast<bytes>(__builtin_shufflevector(x, y, 0, 2)), reinterpret_cast<bytes>(__builtin_shufflevector(x, y, 1, 3))};
+  return {reinterpret_cast<bytes>(__builtin_shufflevector(x, y, 0, 2)),
+          reinterpret_cast<bytes>(__builtin_shufflevector(x, y, 1, 3))};
 }
 
 // Sixteen elements of four keys become [element / 4][key][4], chunks 64 bytes apart.
 void put_keys(int8_t* to, const int8_t* rows, ptrdiff_t stride) {
-  const two_bytes ab = zip_quads(load(rows), load(rows + stride)), cd = zip_quads(load(rows + 2 * stride), load(rows + 3 * stride));
+  const two_bytes ab = zip_quads(load(rows), load(rows + stride)),
+                  cd = zip_quads(load(rows + 2 * stride), load(rows + 3 * stride));
   const two_bytes low = zip_eights(ab.first, cd.first), high = zip_eights(ab.second, cd.second);
   store(to, low.first), store(to + 64, low.second), store(to + 128, high.first), store(to + 192, high.second);
 }
 
 // Sixteen elements of four keys become [element][key].
 void put_values(int8_t* to, const int8_t* rows, ptrdiff_t stride) {
-  const two_bytes ab = zip_bytes(load(rows), load(rows + stride)), cd = zip_bytes(load(rows + 2 * stride), load(rows + 3 * stride));
+  const two_bytes ab = zip_bytes(load(rows), load(rows + stride)),
+                  cd = zip_bytes(load(rows + 2 * stride), load(rows + 3 * stride));
   const two_bytes low = zip_pairs(ab.first, cd.first), high = zip_pairs(ab.second, cd.second);
   store(to, low.first), store(to + 16, low.second), store(to + 32, high.first), store(to + 48, high.second);
 }
@@ -114,7 +120,8 @@ void by_fours(int32_t at, int32_t count, bool fours, Four four, One one) {
 
 } // namespace
 
-void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim) {
+void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,
+                     int32_t dim) {
   const auto four = [&](int32_t j) {
     int8_t* to = panels + key_at(at + j, 0, dim);
     for (int c = 0; c < dim; c += 16) put_keys(to + 16 * c, rows + j * stride + c, stride);
@@ -123,17 +130,21 @@ void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t s
   by_fours(at, count, has_vectors && dim % 16 == 0, four, one);
 }
 
-void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim) {
+void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,
+                       int32_t dim) {
   const int width = up_to(dim, 16);
   const auto four = [&](int32_t j) {
     int c = 0;
     if (has_vectors)
-      for (int8_t* to = panels + value_at(at + j, 0, width); c + 16 <= dim; c += 16, to += value_at(0, 16, 16))
+      for (int8_t* to = panels + value_at(at + j, 0, width); c + 16 <= dim;
+           c += 16, to += value_at(0, 16, 16))
         put_values(to, rows + j * stride + c, stride);
     for (; c < dim; c += 16)
-      put_each_value(panels + value_at(at + j, c, width), rows + j * stride + c, stride, c + 16 <= dim ? 16 : dim - c);
+      put_each_value(panels + value_at(at + j, c, width), rows + j * stride + c, stride,
+                     c + 16 <= dim ? 16 : dim - c);
   };
-  by_fours(at, count, fixed_panel_order == 1, four, [&](int32_t j) { put_value(panels, at + j, rows + j * stride, dim); });
+  by_fours(at, count, fixed_panel_order == 1, four,
+           [&](int32_t j) { put_value(panels, at + j, rows + j * stride, dim); });
 }
 
 // All blocks of K, then all blocks of V.
@@ -144,17 +155,23 @@ int8_t* fixed_panels::key_room(int32_t block) const {
 int8_t* fixed_panels::value_room(int32_t block) const {
   const ptrdiff_t place = whole_ ? block - first_block() : 0;
   const ptrdiff_t blocks = whole_ ? static_cast<ptrdiff_t>(fixed_blocks_of(p_)) : 1;
-  return room_ + (blocks * p_.depth * element(p_.kernel->keys) + place * p_.width * element(p_.kernel->values)) * fixed_block;
+  return room_ +
+         (blocks * p_.depth * element(p_.kernel->keys) + place * p_.width * element(p_.kernel->values)) *
+             fixed_block;
 }
 
 void fixed_panels::pack(int32_t block) {
   const int32_t first = block * fixed_block, behind = first + fixed_block;
-  const int32_t from = first < p_.see.first_key ? p_.see.first_key : first, end = behind < p_.see.end ? behind : p_.see.end;
+  const int32_t from = first < p_.see.first_key ? p_.see.first_key : first,
+                end = behind < p_.see.end ? behind : p_.see.end;
   const int32_t at = from - first, count = end - from, row = from - p_.see.first_key;
-  const ptrdiff_t keys = fixed_block * static_cast<ptrdiff_t>(p_.depth), values = fixed_block * static_cast<ptrdiff_t>(p_.width);
-  int8_t *k = key_room(block) + keys * (element(p_.kernel->keys) - 1), *v = value_room(block) + values * (element(p_.kernel->values) - 1);
+  const ptrdiff_t keys = fixed_block * static_cast<ptrdiff_t>(p_.depth),
+                  values = fixed_block * static_cast<ptrdiff_t>(p_.width);
+  int8_t *k = key_room(block) + keys * (element(p_.kernel->keys) - 1),
+         *v = value_room(block) + values * (element(p_.kernel->values) - 1);
   pack_fixed_keys(k, at, reinterpret_cast<const int8_t*>(p_.k.row(kv_head_, row)), p_.k.token, count, p_.dim);
-  pack_fixed_values(v, at, reinterpret_cast<const int8_t*>(p_.v.row(kv_head_, row)), p_.v.token, count, p_.v_dim);
+  pack_fixed_values(v, at, reinterpret_cast<const int8_t*>(p_.v.row(kv_head_, row)), p_.v.token, count,
+                    p_.v_dim);
   if (!arranged()) return;
   if (p_.kernel->keys.arrange) p_.kernel->keys.arrange(key_room(block), keys);
   p_.kernel->values.arrange(value_room(block), values);
@@ -164,23 +181,28 @@ const int8_t* fixed_panels::packed_keys(fixed_panels& x, int32_t block) {
   if (!x.whole_) {
     x.pack(block);
   } else {
-    for (; x.packed_ <= block; ++x.packed_) x.pack(x.packed_); // a row may skip blocks, never go back: what it skips others may see
+    for (; x.packed_ <= block; ++x.packed_)
+      x.pack(x.packed_); // a row may skip blocks, never go back: what it skips others may see
   }
   return x.key_room(block);
 }
 
-const int8_t* fixed_panels::packed_values(const fixed_panels& x, int32_t block) { return x.value_room(block); }
+const int8_t* fixed_panels::packed_values(const fixed_panels& x, int32_t block) {
+  return x.value_room(block);
+}
 
 namespace {
 
-// What a pack function writes: elements of so many bytes, `step` of them together with their neighbours, `columns` for each key.
+// What a pack function writes: elements of so many bytes, `step` of them together with their neighbours,
+// `columns` for each key.
 struct written_keys {
   const void* data;
   size_t element;
   int32_t step, columns;
 };
 
-FOVEA_ONCE int32_t check_rows(const written_keys& out, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, int32_t dim) {
+FOVEA_ONCE int32_t check_rows(const written_keys& out, int32_t at, const int8_t* rows, ptrdiff_t stride,
+                              int32_t count, int32_t dim) {
   if (dim < 1 || dim > fixed_greatest_dim) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
   if (count < 0 || count > fixed_greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
   if (at < 0 || at > fixed_greatest_count - count) return refusal(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
@@ -191,8 +213,10 @@ FOVEA_ONCE int32_t check_rows(const written_keys& out, int32_t at, const int8_t*
   if (reinterpret_cast<uintptr_t>(out.data) % out.element) return refusal(FOVEA_ALIGN, FOVEA_ARG_OUT);
   size_t in, all; // of the output, from key 0 on
   byte_range read, written;
-  if (!bytes_of({1, count, 0, stride ? stride : dim, dim}, 1, in) || !range_of(rows, in, read)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_K);
-  if (!bytes_of({1, up_to(at + count, out.step), 0, out.columns, out.columns}, out.element, all) || !range_of(out.data, all, written))
+  if (!bytes_of({1, count, 0, stride ? stride : dim, dim}, 1, in) || !range_of(rows, in, read))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_K);
+  if (!bytes_of({1, up_to(at + count, out.step), 0, out.columns, out.columns}, out.element, all) ||
+      !range_of(out.data, all, written))
     return refusal(FOVEA_OVERFLOW, FOVEA_ARG_OUT);
   written.begin += static_cast<uintptr_t>(at & -out.step) * static_cast<uintptr_t>(out.columns) * out.element;
   return meet(read, written) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : int32_t{FOVEA_OK};
@@ -201,24 +225,32 @@ FOVEA_ONCE int32_t check_rows(const written_keys& out, int32_t at, const int8_t*
 } // namespace
 } // namespace fovea::fixed
 
-int32_t fovea_fixed_pack_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t row_stride, int32_t count, int32_t dim) {
+int32_t fovea_fixed_pack_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t row_stride,
+                              int32_t count, int32_t dim) {
   using namespace fovea;
   using namespace fovea::fixed;
-  if (const int32_t s = check_rows({panels, 1, 16, up_to(dim, 16)}, at, rows, row_stride, count, dim)) return s;
+  if (const int32_t s = check_rows({panels, 1, 16, up_to(dim, 16)}, at, rows, row_stride, count, dim))
+    return s;
   pack_fixed_keys(panels, at, rows, row_stride ? row_stride : dim, count, dim);
   return FOVEA_OK;
 }
 
-int32_t fovea_fixed_pack_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t row_stride, int32_t count, int32_t dim) {
+int32_t fovea_fixed_pack_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t row_stride,
+                                int32_t count, int32_t dim) {
   using namespace fovea;
   using namespace fovea::fixed;
-  if (const int32_t s = check_rows({panels, 1, fixed_block, up_to(dim, 16)}, at, rows, row_stride, count, dim)) return s;
+  if (const int32_t s = check_rows({panels, 1, fixed_block, up_to(dim, 16)}, at, rows, row_stride, count,
+                                   dim))
+    return s;
   pack_fixed_values(panels, at, rows, row_stride ? row_stride : dim, count, dim);
   return FOVEA_OK;
 }
 
-int32_t fovea_fixed_sum_keys(int32_t* sums, const int8_t* rows, ptrdiff_t row_stride, int32_t count, int32_t dim) {
-  if (const int32_t s = fovea::fixed::check_rows({sums, sizeof(int32_t), 1, 1}, 0, rows, row_stride, count, dim)) return s;
+int32_t fovea_fixed_sum_keys(int32_t* sums, const int8_t* rows, ptrdiff_t row_stride, int32_t count,
+                             int32_t dim) {
+  if (const int32_t s = fovea::fixed::check_rows({sums, sizeof(int32_t), 1, 1}, 0, rows, row_stride, count,
+                                                 dim))
+    return s;
   for (int32_t j = 0; j < count; ++j) {
     int32_t sum = 0;
     for (int c = 0; c < dim; ++c) sum += rows[j * (row_stride ? row_stride : dim) + c];

@@ -1,5 +1,7 @@
-// Where a byte of K or V stands in panels. Order 1 serves every core but Helium: sixteen lanes side by side, four deep.
-//   K [keys/16][depth/4][16 keys][4 dims]      V [keys/64][width/16][64/4][16 dims][4 keys]      (a 16-lane panel is one stream)
+// Where a byte of K or V stands in panels. Order 1 serves every core but Helium: sixteen lanes side by side,
+// four deep.
+//   K [keys/16][depth/4][16 keys][4 dims]      V [keys/64][width/16][64/4][16 dims][4 keys]      (a 16-lane
+//   panel is one stream)
 // Order 2 serves Helium, whose dot product eats 16 of one lane:
 //   K [keys/4][depth/16][4 keys][16 dims]      V [keys/64][width][64 keys]
 #pragma once
@@ -17,10 +19,13 @@ constexpr int fixed_panel_order = 1;
 #endif
 
 // Element (lane, c) of 16 lanes that are `depth` deep.
-constexpr ptrdiff_t in_panel(int lane, int c) { return static_cast<ptrdiff_t>(c & ~3) * 16 + lane * 4 + (c & 3); }
+constexpr ptrdiff_t in_panel(int lane, int c) {
+  return static_cast<ptrdiff_t>(c & ~3) * 16 + lane * 4 + (c & 3);
+}
 
 constexpr ptrdiff_t key_at(int32_t key, int c, int depth) {
-  if (fixed_panel_order == 2) return static_cast<ptrdiff_t>(key / 4) * 4 * depth + c / 16 * 64 + key % 4 * 16 + c % 16;
+  if (fixed_panel_order == 2)
+    return static_cast<ptrdiff_t>(key / 4) * 4 * depth + c / 16 * 64 + key % 4 * 16 + c % 16;
   return static_cast<ptrdiff_t>(key / 16) * 16 * depth + in_panel(key % 16, c);
 }
 constexpr ptrdiff_t value_at(int32_t key, int c, int width) {

@@ -1,4 +1,5 @@
-// The plan of an integer call: every option has become a number. make_fixed_plan is the only place that validates.
+// The plan of an integer call: every option has become a number. make_fixed_plan is the only place that
+// validates.
 #pragma once
 #include "common/validate.hpp"
 #include "fixed/arithmetic.hpp"
@@ -10,11 +11,15 @@ struct fixed_kernel;
 struct fixed_offer;
 
 constexpr int32_t fixed_greatest_dim = 1024;
-constexpr int32_t fixed_greatest_count = 0x3fffffff; // of tokens, positions and heads: rounding up never overflows
-constexpr int32_t fixed_unit_rows = 48;              // rows of one unit of work; a constant, so that parts do not depend on scratch
+// Of tokens, positions and heads: rounding up never overflows.
+constexpr int32_t fixed_greatest_count = 0x3fffffff;
+// Rows of one unit of work; a constant, so that parts do not depend on scratch.
+constexpr int32_t fixed_unit_rows = 48;
 
 constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) & -step; } // a power of two
-constexpr int32_t block_of(int32_t key) { return static_cast<int32_t>(static_cast<uint32_t>(key) / fixed_block); }
+constexpr int32_t block_of(int32_t key) {
+  return static_cast<int32_t>(static_cast<uint32_t>(key) / fixed_block);
+}
 
 struct byte_rows { // [head][token] with strides in bytes
   const unsigned char* data;
@@ -37,17 +42,21 @@ struct table_bytes { // of the tables that a call gives; few calls give any
   const byte_range* end() const { return at + count; }
 };
 
-// Which keys are seen, as `visibility` says it, in 32 bits: keys stay below 2^30, and so far the rest is cut off. Keys from .. to - 1 are
-// those of query 0, `kept` is how far it sees those that are kept; for each query later it is one key further.
+// Which keys are seen, as `visibility` says it, in 32 bits: keys stay below 2^30, and so far the rest is cut
+// off. Keys from .. to - 1 are those of query 0, `kept` is how far it sees those that are kept; for each
+// query later it is one key further.
 struct fixed_visibility {
   int32_t first_key, end, from, to, kept, prefix, keep;
   int64_t position; // of query 0
 };
 
 constexpr seen seen_by(const fixed_visibility& see, int32_t query) {
-  const auto within = [](int32_t x, int32_t low, int32_t high) { return x < low ? low : x < high ? x : high; };
+  const auto within = [](int32_t x, int32_t low, int32_t high) {
+    return x < low ? low : x < high ? x : high;
+  };
   const int32_t kept = see.kept + query < see.keep ? see.kept + query : see.keep;
-  int32_t head = within(kept < see.prefix ? see.prefix : kept, see.first_key, see.end), from = within(see.from + query, head, see.end);
+  int32_t head = within(kept < see.prefix ? see.prefix : kept, see.first_key, see.end),
+          from = within(see.from + query, head, see.end);
   const int32_t to = within(see.to + query, from, see.end);
   if (from == head) from = head = see.first_key; // the two runs touch: one run
   return {head, from, to};
@@ -56,7 +65,9 @@ constexpr seen seen_by(const fixed_visibility& see, int32_t query) {
 constexpr int32_t beyond_keys = 1 << 30; // also from any query on
 
 // Whether all queries see the same keys.
-constexpr bool alike(const fixed_visibility& see) { return see.from == -beyond_keys && see.to == beyond_keys && see.kept == beyond_keys; }
+constexpr bool alike(const fixed_visibility& see) {
+  return see.from == -beyond_keys && see.to == beyond_keys && see.kept == beyond_keys;
+}
 
 struct fixed_plan {
   byte_rows q, k, v, out;
@@ -88,7 +99,9 @@ static inline bool meets_inputs(const fixed_plan& p, byte_range bytes) {
     if (meet(r, bytes)) return true;
   return meet(p.q.bytes(), bytes) || meet(p.k.bytes(), bytes) || meet(p.v.bytes(), bytes);
 }
-static inline bool meets_any(const fixed_plan& p, byte_range bytes) { return meets_inputs(p, bytes) || meet(p.out.bytes(), bytes); }
+static inline bool meets_any(const fixed_plan& p, byte_range bytes) {
+  return meets_inputs(p, bytes) || meet(p.out.bytes(), bytes);
+}
 
 inline size_t fixed_blocks_of(const fixed_plan& p) { // that the given keys touch
   if (p.see.end == p.see.first_key) return 0;

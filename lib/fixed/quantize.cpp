@@ -1,7 +1,9 @@
-// Floats become integers: the only float arithmetic of the integer path, in a file that integer-only firmware never links.
+// Floats become integers: the only float arithmetic of the integer path, in a file that integer-only firmware
+// never links.
+#include "common/build.hpp"
+
 #include <cstring>
 
-#include "common/build.hpp"
 #include "common/validate.hpp"
 #include "fovea/fixed_quantize.h"
 
@@ -41,7 +43,8 @@ int32_t check_numbers(const fovea_float_rows& x, const numbers& n, byte_range& b
   const bool columns = n.of == count::per_column || n.of == count::per_element;
   const int32_t width = columns ? x.dim : 1;
   size_t size;
-  const bool fits = bytes_of({1, rows ? x.rows : 1, 0, width, width}, n.element, size) && range_of(n.data, size, bytes);
+  const bool fits = bytes_of({1, rows ? x.rows : 1, 0, width, width}, n.element, size) &&
+                    range_of(n.data, size, bytes);
   return fits ? int32_t{FOVEA_OK} : refusal(FOVEA_OVERFLOW, n.argument);
 }
 
@@ -53,7 +56,9 @@ int32_t check_float_rows(const fovea_float_rows* x, byte_range& bytes) {
   if (reinterpret_cast<uintptr_t>(x->data) % alignof(float)) return refusal(FOVEA_ALIGN, FOVEA_ARG_Q);
   size_t size;
   const extent e{1, x->rows, 0, x->stride ? x->stride : x->dim, x->dim};
-  return bytes_of(e, sizeof(float), size) && range_of(x->data, size, bytes) ? int32_t{FOVEA_OK} : refusal(FOVEA_OVERFLOW, FOVEA_ARG_Q);
+  return bytes_of(e, sizeof(float), size) && range_of(x->data, size, bytes)
+             ? int32_t{FOVEA_OK}
+             : refusal(FOVEA_OVERFLOW, FOVEA_ARG_Q);
 }
 
 int32_t check_finite(const fovea_float_rows& x) {
@@ -62,7 +67,8 @@ int32_t check_finite(const fovea_float_rows& x) {
   return finite ? int32_t{FOVEA_OK} : refusal(FOVEA_NOT_FINITE, FOVEA_ARG_Q);
 }
 
-// What is written meets neither the rows nor other numbers; only rows that become rows of the same shape may do so in place.
+// What is written meets neither the rows nor other numbers; only rows that become rows of the same shape may
+// do so in place.
 template <size_t Count>
 int32_t check(const fovea_float_rows* x, const numbers (&all)[Count], bool in_place = false) {
   byte_range rows, bytes[Count];
@@ -71,17 +77,23 @@ int32_t check(const fovea_float_rows* x, const numbers (&all)[Count], bool in_pl
     if (const int32_t s = check_numbers(*x, all[i], bytes[i])) return s;
     if (all[i].written && !in_place && meet(rows, bytes[i])) return refusal(FOVEA_OVERLAP, all[i].argument);
     for (size_t j = 0; j < i; ++j)
-      if ((all[i].written || all[j].written) && meet(bytes[i], bytes[j])) return refusal(FOVEA_OVERLAP, all[i].argument);
+      if ((all[i].written || all[j].written) && meet(bytes[i], bytes[j]))
+        return refusal(FOVEA_OVERLAP, all[i].argument);
   }
   return check_finite(*x);
 }
 
-numbers written(const float* data, count of, int32_t argument) { return {data, sizeof(float), of, argument, true}; }
+numbers written(const float* data, count of, int32_t argument) {
+  return {data, sizeof(float), of, argument, true};
+}
 
 // Rows become rows of the same shape, in place if the caller likes, by numbers for each column.
-int32_t check_by_columns(const fovea_float_rows* x, const float* columns, int32_t argument, const float* out) {
+int32_t check_by_columns(const fovea_float_rows* x, const float* columns, int32_t argument,
+                         const float* out) {
   const bool in_place = x && x->data == out && (x->stride == 0 || x->stride == x->dim);
-  return check(x, {{columns, sizeof(float), count::per_column, argument, false}, written(out, count::per_element, FOVEA_ARG_OUT)},
+  return check(x,
+               {{columns, sizeof(float), count::per_column, argument, false},
+                written(out, count::per_element, FOVEA_ARG_OUT)},
                in_place);
 }
 
@@ -106,7 +118,9 @@ template <class T>
 void quantize_rows(const fovea_float_rows& x, float scale, int32_t zero, T* out) {
   constexpr int32_t low = sizeof(T) == 1 ? -128 : -32768, high = sizeof(T) == 1 ? 127 : 32767;
   each(x, [&](int32_t r, int32_t c, float value) {
-    const int32_t y = nearest(value / scale, static_cast<float>(low - zero), static_cast<float>(high - zero)) + zero;
+    const int32_t y = nearest(value / scale, static_cast<float>(low - zero),
+                              static_cast<float>(high - zero)) +
+                      zero;
     out[static_cast<ptrdiff_t>(r) * x.dim + c] = static_cast<T>(y);
   });
 }
@@ -153,7 +167,9 @@ int32_t fovea_fixed_asymmetric(const fovea_float_rows* x, float* scale, int32_t*
 int32_t fovea_fixed_quantize_s8(const fovea_float_rows* x, float scale, int32_t zero_point, int8_t* out) {
   return fovea::fixed::quantize(x, scale, zero_point, out);
 }
-int32_t fovea_fixed_quantize_s16(const fovea_float_rows* x, float scale, int16_t* out) { return fovea::fixed::quantize(x, scale, 0, out); }
+int32_t fovea_fixed_quantize_s16(const fovea_float_rows* x, float scale, int16_t* out) {
+  return fovea::fixed::quantize(x, scale, 0, out);
+}
 
 int32_t fovea_fixed_quantize_tokens(const fovea_float_rows* x, float* scales, int8_t* out) {
   using namespace fovea;
@@ -182,7 +198,9 @@ int32_t fovea_fixed_subtract(const fovea_float_rows* x, const float* mean, float
   using namespace fovea;
   using namespace fovea::fixed;
   if (const int32_t s = check_by_columns(x, mean, FOVEA_ARG_K, out)) return s;
-  each(*x, [&](int32_t r, int32_t c, float value) { out[static_cast<ptrdiff_t>(r) * x->dim + c] = value - mean[c]; });
+  each(*x, [&](int32_t r, int32_t c, float value) {
+    out[static_cast<ptrdiff_t>(r) * x->dim + c] = value - mean[c];
+  });
   return FOVEA_OK;
 }
 
@@ -191,7 +209,9 @@ int32_t fovea_fixed_channel_scales(const fovea_float_rows* keys, float* scales) 
   using namespace fovea::fixed;
   if (const int32_t s = check(keys, {written(scales, count::per_column, FOVEA_ARG_OUT)})) return s;
   for (int32_t c = 0; c < keys->dim; ++c) scales[c] = 0;
-  each(*keys, [&](int32_t, int32_t c, float value) { scales[c] = size_of(value) > scales[c] ? size_of(value) : scales[c]; });
+  each(*keys, [&](int32_t, int32_t c, float value) {
+    scales[c] = size_of(value) > scales[c] ? size_of(value) : scales[c];
+  });
   for (int32_t c = 0; c < keys->dim; ++c) scales[c] = scales[c] > 0 ? scales[c] : 1;
   return FOVEA_OK;
 }

@@ -1,4 +1,5 @@
-// Integer attention as docs/fixed_point.md tells it: one row, one block, one key after the other. Other kernels are measured by it.
+// Integer attention as docs/fixed_point.md tells it: one row, one block, one key after the other. Other
+// kernels are measured by it.
 #pragma once
 #include "fixed/finish.hpp"
 #include "fixed/panels.hpp"
@@ -13,12 +14,15 @@ class scalar_row {
     block_ = acc_ + p_.width;
     t_ = block_ + p_.width;
   }
-  static size_t scratch(const fixed_plan& p) { return sizeof(int32_t) * static_cast<size_t>(2 * p.width + fixed_block); }
+  static size_t scratch(const fixed_plan& p) {
+    return sizeof(int32_t) * static_cast<size_t>(2 * p.width + fixed_block);
+  }
 
   void attend() {
     sum_ = weigh_sink(p_, row_);
     for (int c = 0; c < p_.width; ++c) acc_[c] = 0;
-    for (int32_t block = next_block(p_, row_, row_, 0); block * fixed_block < row_.to; block = next_block(p_, row_, row_, block + 1)) {
+    for (int32_t block = next_block(p_, row_, row_, 0); block * fixed_block < row_.to;
+         block = next_block(p_, row_, row_, block + 1)) {
       const seen_of_block seen = seen_in(p_, row_, block);
       if (!seen.none()) visit(block, seen);
     }

@@ -1,4 +1,5 @@
-// What a kernel knows of a row, and how options turn its scores into octaves. Functions are static: each ISA has copies of its own.
+// What a kernel knows of a row, and how options turn its scores into octaves. Functions are static: each ISA
+// has copies of its own.
 #pragma once
 #include "fixed/kernel.hpp"
 
@@ -41,11 +42,12 @@ static inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t r
   return make_row_of(p, kv_head * p.group + row - query * p.group, query, seen_by(p.see, query));
 }
 
-// A sink is a key without a value that comes before all others. Returns its weight, under a reference that is at least the sink's own:
-// where a row begins, and once more where it ends, under the last reference.
+// A sink is a key without a value that comes before all others. Returns its weight, under a reference that is
+// at least the sink's own: where a row begins, and once more where it ends, under the last reference.
 static inline uint32_t weigh_sink(const fixed_plan& p, fixed_row& r) {
   if (!p.sinks) return 0;
-  const int32_t t = static_cast<int32_t>(clamp(p.sinks[r.q_head], 1 - fixed_octave_limit, fixed_octave_limit - 1));
+  const int32_t t = static_cast<int32_t>(
+      clamp(p.sinks[r.q_head], 1 - fixed_octave_limit, fixed_octave_limit - 1));
   if (r.reference < reference_of(t)) r.reference = reference_of(t);
   return static_cast<uint32_t>(weight_of(static_cast<uint32_t>(below(r.reference, t))));
 }
@@ -66,9 +68,11 @@ static inline seen_of_block seen_in(const fixed_plan& p, const fixed_row& r, int
   return {within(p.see.first_key), within(r.head), within(r.from), within(r.to)};
 }
 
-// The first block, from `block` on, that some row sees of a run of rows with this first and this last one: what they see only moves
-// forward, so there is nothing between the keys that are kept for the last row and the window of the first.
-static inline int32_t next_block(const fixed_plan& p, const fixed_row& first, const fixed_row& last, int32_t block) {
+// The first block, from `block` on, that some row sees of a run of rows with this first and this last one:
+// what they see only moves forward, so there is nothing between the keys that are kept for the last row and
+// the window of the first.
+static inline int32_t next_block(const fixed_plan& p, const fixed_row& first, const fixed_row& last,
+                                 int32_t block) {
   block = block < block_of(p.see.first_key) ? block_of(p.see.first_key) : block;
   const bool kept = last.head > p.see.first_key && block * fixed_block < last.head;
   const int32_t window = block_of(first.from);
@@ -85,7 +89,9 @@ struct key_options {
 
 static inline key_options options_of(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t key) {
   const ptrdiff_t n = static_cast<ptrdiff_t>(key - p.see.first_key);
-  const auto of_kv = [&](const table_of<int32_t>& x) { return x.data ? x.data + kv_head * x.head + n : nullptr; };
+  const auto of_kv = [&](const table_of<int32_t>& x) {
+    return x.data ? x.data + kv_head * x.head + n : nullptr;
+  };
   key_options o{of_kv(p.multipliers), of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key};
   if (p.bias.data) o.bias = p.bias.data + r.q_head * p.bias.head + r.query * p.bias.row + n;
   if (p.mask.data) o.mask = p.mask.data + r.q_head * p.mask.head + r.query * p.mask.row + n;
@@ -93,28 +99,35 @@ static inline key_options options_of(const fixed_plan& p, const fixed_row& r, in
   return o;
 }
 
-static constexpr int32_t limit_octaves(int64_t t) { return static_cast<int32_t>(clamp(t, 1 - fixed_octave_limit, fixed_octave_limit - 1)); }
+static constexpr int32_t limit_octaves(int64_t t) {
+  return static_cast<int32_t>(clamp(t, 1 - fixed_octave_limit, fixed_octave_limit - 1));
+}
 
 // What zero_q adds to a score goes. It wraps: sums of keys that are hidden may hold anything.
 static constexpr int32_t without_zero_q(int32_t s, int32_t zero_q, int32_t key_sum) {
-  return static_cast<int32_t>(static_cast<uint32_t>(s) - static_cast<uint32_t>(zero_q) * static_cast<uint32_t>(key_sum));
+  return static_cast<int32_t>(static_cast<uint32_t>(s) -
+                              static_cast<uint32_t>(zero_q) * static_cast<uint32_t>(key_sum));
 }
 
 // Octaves of key i, whose score is s; absent when a mask hides it.
-static inline int32_t octaves_with(const key_options& o, const fixed_plan& p, const fixed_row& r, int i, int32_t s) {
+static inline int32_t octaves_with(const key_options& o, const fixed_plan& p, const fixed_row& r, int i,
+                                   int32_t s) {
   if (o.mask && !o.mask[i]) return fixed_absent;
   if (o.bias && o.bias[i] == INT32_MIN) return fixed_absent;
   if (o.sums) s = without_zero_q(s, p.zero_q, o.sums[i]);
-  int64_t t = octaves_of(s, o.multipliers ? o.multipliers[i] : r.scale->score_multiplier, r.scale->score_shift);
+  int64_t t = octaves_of(s, o.multipliers ? o.multipliers[i] : r.scale->score_multiplier,
+                         r.scale->score_shift);
   if (o.bias) t += o.bias[i];
   if (o.slope) t -= o.slope * (o.distance < i ? i - o.distance : o.distance - i);
   return limit_octaves(t);
 }
 
-// The weights of values quantised one by one, from the first key of the block on; null: none. Only seen keys may be looked up.
+// The weights of values quantised one by one, from the first key of the block on; null: none. Only seen keys
+// may be looked up.
 static inline const int16_t* value_weights_of(const fixed_plan& p, int32_t kv_head, int64_t block) {
   if (!p.value_weights.data) return nullptr;
-  return p.value_weights.data + kv_head * p.value_weights.head + static_cast<ptrdiff_t>(block * fixed_block - p.see.first_key);
+  return p.value_weights.data + kv_head * p.value_weights.head +
+         static_cast<ptrdiff_t>(block * fixed_block - p.see.first_key);
 }
 
 } // namespace fovea::fixed

@@ -79,7 +79,8 @@ static void take_queries(tile_state<Form>& t, int r) {
       return dot::put_four_queries(q(0), q(1), q(2), q(3), t.p.depth, first);
     }
   for (int m = 0; m < lead / dot::deep; ++m) {
-    const int8_t* const q = m < M ? reinterpret_cast<const int8_t*>(t.rows[r + m].q) : nullptr; // none: only fills a chunk
+    const int8_t* const q = m < M ? reinterpret_cast<const int8_t*>(t.rows[r + m].q)
+                                  : nullptr; // none: only fills a chunk
     if constexpr (puts<dot>)
       put_query<dot>(q, q ? t.p.dim : 0, t.p.depth, first + dot::place(m), lead);
     else
@@ -100,15 +101,17 @@ void score_panels_of(const tile_state<Form>& t, const typename Form::key_byte* k
   for (int n = 0; n < columns; ++n, s += 16) dot::score_panel(q, keys, depth, starts, s, score_step);
 }
 
-// A weigher may take distances below the reference instead of scores. They are measured where scores are made, still in registers, and
-// stand where these would: two passes of half the length keep more rows at work than one.
+// A weigher may take distances below the reference instead of scores. They are measured where scores are
+// made, still in registers, and stand where these would: two passes of half the length keep more rows at work
+// than one.
 template <class Form, class = void>
 constexpr bool measures = false;
 template <class Form>
 constexpr bool measures<Form, std::void_t<typename Form::weigher::distance_scale>> = true;
 
 template <class Form, class Shape>
-constexpr bool measures_group = measures<Form> && Shape::key_columns * 16 / Form::keys_dot::slices / Form::lanes % 2 == 0;
+constexpr bool measures_group = measures<Form> &&
+                                Shape::key_columns * 16 / Form::keys_dot::slices / Form::lanes % 2 == 0;
 
 static inline int16_t* distances_in(int32_t* s) { return reinterpret_cast<int16_t*>(s); }
 
@@ -128,7 +131,8 @@ struct leave_distances {
   const decltype(Form::weigher::scale_of(fovea_fixed_scale{})) scale;
   explicit leave_distances(const fovea_fixed_scale& x) : scale(Form::weigher::scale_of(x)) {}
   template <int Count>
-  FOVEA_INLINE void operator()(const typename Form::reg (&x)[Count], int32_t reference, int32_t* s, int key) const {
+  FOVEA_INLINE void operator()(const typename Form::reg (&x)[Count], int32_t reference, int32_t* s,
+                               int key) const {
     weigher.template measure<false>(x, scale, reference, distances_in(s) + key);
   }
 };
@@ -150,11 +154,14 @@ struct row_scores {
   }
 };
 
-// Scores of the block's first columns, row by row, or distances of all keys; what stands behind them is left as it was.
+// Scores of the block's first columns, row by row, or distances of all keys; what stands behind them is left
+// as it was.
 template <class Form, class Shape, class Leave>
-__attribute__((noinline)) void score_group(const tile_state<Form>& t, const typename Form::key_byte* keys, int r, int columns) {
+__attribute__((noinline)) void score_group(const tile_state<Form>& t, const typename Form::key_byte* keys,
+                                           int r, int columns) {
   using dot = typename Form::keys_dot;
-  constexpr int M = chunks<Form, Shape::rows>, N = Shape::key_columns, R = dot::rows, step = R * dot::deep, lanes = 16 / dot::slices;
+  constexpr int M = chunks<Form, Shape::rows>, N = Shape::key_columns, R = dot::rows, step = R * dot::deep,
+                lanes = 16 / dot::slices;
   if constexpr (takes_panels<dot> && Shape::rows == 4)
     if (t.p.depth % 64 == 0) return score_panels_of(t, keys, r, columns);
   const int depth = t.p.depth; // what a store might change is read once

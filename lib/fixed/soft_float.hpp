@@ -1,5 +1,6 @@
-// Three float operations in integers, rounded to nearest even, as bits: cores without FPU link no float code for float output.
-// Arguments and results are normal or zero; what would be smaller becomes zero, what would be larger infinite.
+// Three float operations in integers, rounded to nearest even, as bits: cores without FPU link no float code
+// for float output. Arguments and results are normal or zero; what would be smaller becomes zero, what would
+// be larger infinite.
 #pragma once
 #include <cstdint>
 
@@ -9,7 +10,8 @@ namespace fovea::fixed {
 
 constexpr uint32_t float_sign = 0x80000000u, float_infinity = 0x7f800000u;
 
-// The float sign * mantissa * 2^exponent; the mantissa has its leading bit at 31, and its lowest bit is set when something was cut off.
+// The float sign * mantissa * 2^exponent; the mantissa has its leading bit at 31, and its lowest bit is set
+// when something was cut off.
 static constexpr uint32_t round_to_float(uint32_t sign, uint32_t mantissa, int32_t exponent) {
   uint32_t bits = mantissa >> 8;
   const uint32_t rest = mantissa & 255;
@@ -17,7 +19,8 @@ static constexpr uint32_t round_to_float(uint32_t sign, uint32_t mantissa, int32
   const int32_t biased = exponent + 31 + 127;
   if (biased < 1) return sign;
   if (biased > 254) return sign | float_infinity;
-  return sign | ((static_cast<uint32_t>(biased - 1) << 23) + bits); // the leading bit adds one to the exponent
+  return sign |
+         ((static_cast<uint32_t>(biased - 1) << 23) + bits); // the leading bit adds one to the exponent
 }
 
 static constexpr uint32_t float_of(int64_t x) {
@@ -37,7 +40,8 @@ static constexpr int32_t exponent_of(uint32_t x) { return static_cast<int32_t>(x
 static constexpr uint32_t multiply_floats(uint32_t a, uint32_t b) {
   const uint32_t sign = (a ^ b) & float_sign;
   if (!(a & ~float_sign) || !(b & ~float_sign)) return sign;
-  const uint64_t product = (static_cast<uint64_t>(mantissa_of(a)) << 8) * (mantissa_of(b) << 8); // leading bit at 62 or 63
+  const uint64_t product = (static_cast<uint64_t>(mantissa_of(a)) << 8) *
+                           (mantissa_of(b) << 8); // leading bit at 62 or 63
   uint32_t high = static_cast<uint32_t>(product >> 32), low = static_cast<uint32_t>(product);
   int32_t exponent = exponent_of(a) + exponent_of(b) + 16;
   if (!(high >> 31)) high = high << 1 | low >> 31, low <<= 1, --exponent;

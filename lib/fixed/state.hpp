@@ -1,4 +1,5 @@
-// What a tile of rows holds from block to block, how it is cut from scratch, and its groups: rows that one product takes at once.
+// What a tile of rows holds from block to block, how it is cut from scratch, and its groups: rows that one
+// product takes at once.
 #pragma once
 #include <type_traits>
 
@@ -7,25 +8,31 @@
 
 namespace fovea::fixed {
 
-constexpr int fixed_run_blocks = 4;          // blocks whose values are added in one go
-constexpr int score_step = fixed_block + 16; // of a row of scores; a power of two would fold rows onto few cache sets
+constexpr int fixed_run_blocks = 4; // blocks whose values are added in one go
+constexpr int score_step = fixed_block +
+                           16; // of a row of scores; a power of two would fold rows onto few cache sets
 
-// How many rows and columns a product takes at once: for scores, and for values; and how far ahead it asks for panels.
+// How many rows and columns a product takes at once: for scores, and for values; and how far ahead it asks
+// for panels.
 template <int Rows, int KeyColumns, int ValueRows, int ValueColumns, int Ahead = 0>
 struct fixed_shape {
-  static constexpr int rows = Rows, key_columns = KeyColumns, value_rows = ValueRows, value_columns = ValueColumns, ahead = Ahead;
+  static constexpr int rows = Rows, key_columns = KeyColumns, value_rows = ValueRows,
+                       value_columns = ValueColumns, ahead = Ahead;
 };
 template <class... Shapes>
 struct fixed_shapes {};
 
-constexpr uint64_t rows_from(int r, int count) { return (~uint64_t{0} >> (64 - count)) << r; } // a bit for each
+constexpr uint64_t rows_from(int r, int count) {
+  return (~uint64_t{0} >> (64 - count)) << r;
+} // a bit for each
 
 template <class Dot, class = void>
 constexpr int rows_side_by_side = 1;
 template <class Dot>
 constexpr int rows_side_by_side<Dot, std::void_t<decltype(Dot::side)>> = Dot::side;
 
-// A form is what an ISA does with one kind of panels: registers, `key_byte` and `value_byte` (elements of panels), dots, shapes and weights.
+// A form is what an ISA does with one kind of panels: registers, `key_byte` and `value_byte` (elements of
+// panels), dots, shapes and weights.
 template <class Form>
 struct tile_state {
   using keys_dot = typename Form::keys_dot;
@@ -35,7 +42,8 @@ struct tile_state {
   static constexpr int lanes = Form::lanes;
   // Weights of `side` rows stand side by side, chunk by chunk.
   static constexpr int side = rows_side_by_side<values_dot>, p_chunk = values_dot::planes * values_dot::deep;
-  static constexpr int p_step = side * values_dot::planes * fixed_run_blocks * fixed_block + 64 / static_cast<int>(sizeof(p_element));
+  static constexpr int p_step = side * values_dot::planes * fixed_run_blocks * fixed_block +
+                                64 / static_cast<int>(sizeof(p_element));
 
   explicit tile_state(const fixed_job& j) : job(j), p(*j.p) { cut(j.rows, j.scratch); }
   static size_t scratch(const fixed_plan& p, int32_t rows) { return tile_state(p).cut(rows, nullptr); }
@@ -46,11 +54,13 @@ struct tile_state {
     by_groups(f, typename Form::shapes{});
   }
 
-  // Keys at .. at + n - 1 of a block are all that rows r .. r + count - 1 see of it; n is 0 .. 64. Rows stand in the order of queries, and
-  // what they see only moves forward.
+  // Keys at .. at + n - 1 of a block are all that rows r .. r + count - 1 see of it; n is 0 .. 64. Rows stand
+  // in the order of queries, and what they see only moves forward.
   int seen_keys(int r, int count, int64_t at) const {
     const fixed_row &first = rows[r], &last = rows[r + count - 1];
-    const auto meet = [&](int64_t from, int64_t to) { return from < to && at < to && at + fixed_block > from; };
+    const auto meet = [&](int64_t from, int64_t to) {
+      return from < to && at < to && at + fixed_block > from;
+    };
     if (meet(first.from, last.to)) return static_cast<int>(smaller(last.to - at, fixed_block));
     return meet(p.see.first_key, last.head) ? static_cast<int>(smaller(last.head - at, fixed_block)) : 0;
   }
@@ -76,9 +86,10 @@ struct tile_state {
   uint64_t fresh;                        // bit r: the output of row r holds nothing yet
   bool by_key = false;                   // of any row
   fixed_row* rows;
-  int32_t* sum;       // [rows][lanes]
-  uint8_t* rise;      // [rows / 2][4][2]: octaves by which the reference rises at a block; 32 if nothing is left of sums
-  int32_t* s;         // [rows][score_step]
+  int32_t* sum;  // [rows][lanes]
+  uint8_t* rise; // [rows / 2][4][2]: octaves by which the reference rises at a block; 32 if nothing is left
+                 // of sums
+  int32_t* s;    // [rows][score_step]
   p_element* weights; // [rows / side][p_step]
   q_element* q;
   int32_t* o; // [rows][width]

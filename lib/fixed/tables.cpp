@@ -1,11 +1,13 @@
 // Validation of tables: the numbers for heads, keys or rows that options point at.
 #include "common/build.hpp"
+
 #include "fixed/kernel.hpp"
 
 namespace fovea::fixed {
 namespace {
 
-// A table stands in a row of heads, in each of them rows of `row` numbers; sizes and strides in elements of `element` bytes.
+// A table stands in a row of heads, in each of them rows of `row` numbers; sizes and strides in elements of
+// `element` bytes.
 class tables_of {
  public:
   tables_of(const fovea_fixed_attention& a, fixed_plan& p) : a_(a), p_(p) {}
@@ -25,7 +27,8 @@ class tables_of {
   template <class T>
   void per_row(const fovea_fixed_mask& x, table_of<T>& table) {
     table = {static_cast<const T*>(x.data), x.head_stride, x.query_stride};
-    place(x.data, {a_.q_heads, a_.queries, x.head_stride, x.query_stride, a_.keys}, sizeof(T), FOVEA_ARG_MASK);
+    place(x.data, {a_.q_heads, a_.queries, x.head_stride, x.query_stride, a_.keys}, sizeof(T),
+          FOVEA_ARG_MASK);
   }
 
  private:

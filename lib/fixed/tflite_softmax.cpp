@@ -1,6 +1,7 @@
-// TFLite's integer softmax, bit for bit: its fixed-point primitives, its exponential, its reciprocal. Sums and one-element rows are
-// right where other ports overflow.
+// TFLite's integer softmax, bit for bit: its fixed-point primitives, its exponential, its reciprocal. Sums
+// and one-element rows are right where other ports overflow.
 #include "common/build.hpp"
+
 #include "fixed/arithmetic.hpp"
 #include "fixed/softmax_checks.hpp"
 #include "fovea/fixed_softmax.h"
@@ -27,12 +28,14 @@ int32_t saturating_left(int32_t x, int by) {
 
 // e^a for a in (-1/4, 0] in Q31, by a polynomial around -1/8.
 int32_t exp_of_quarter(int32_t a) {
-  const int32_t x = a + (1 << 28), x2 = doubling_high(x, x), x3 = doubling_high(x2, x), x4 = doubling_high(x2, x2);
+  const int32_t x = a + (1 << 28), x2 = doubling_high(x, x), x3 = doubling_high(x2, x),
+                x4 = doubling_high(x2, x2);
   const int32_t tail = divide_by_power(doubling_high(divide_by_power(x4, 2) + x3, 715827883) + x2, 1);
   return 1895147668 + doubling_high(1895147668, x + tail);
 }
 
-// e^a for a <= 0 with 5 integer bits, in Q31: a quarter's polynomial, times e^-(2^i) for each bit of what is left.
+// e^a for a <= 0 with 5 integer bits, in Q31: a quarter's polynomial, times e^-(2^i) for each bit of what is
+// left.
 int32_t exp_of(int32_t a) {
   if (a == 0) return INT32_MAX;
   constexpr int32_t quarter = 1 << 24;
@@ -58,10 +61,13 @@ int32_t softmax(const int8_t* x, int32_t count, const fovea_tflite_softmax& scal
   constexpr int32_t least = bits == 8 ? -128 : -32768, greatest = bits == 8 ? 127 : 32767;
   int32_t top = -128;
   for (int32_t i = 0; i < count; ++i) top = x[i] > top ? x[i] : top;
-  const auto exponential = [&](int32_t below) { return exp_of(doubling_high(left_shift(below, scale.left_shift), scale.multiplier)); };
+  const auto exponential = [&](int32_t below) {
+    return exp_of(doubling_high(left_shift(below, scale.left_shift), scale.multiplier));
+  };
   uint32_t sum = 0; // 1 is 2^19
   for (int32_t i = 0; i < count; ++i)
-    if (x[i] - top >= scale.diff_min) sum += static_cast<uint32_t>(divide_by_power(exponential(x[i] - top), 12));
+    if (x[i] - top >= scale.diff_min)
+      sum += static_cast<uint32_t>(divide_by_power(exponential(x[i] - top), 12));
   const int headroom = leading_zeros(sum);
   const int32_t inverse = one_over_one_plus(static_cast<int32_t>((sum << headroom) - (uint32_t{1} << 31)));
   for (int32_t i = 0; i < count; ++i) {
@@ -69,7 +75,9 @@ int32_t softmax(const int8_t* x, int32_t count, const fovea_tflite_softmax& scal
       out[i] = static_cast<T>(least);
       continue;
     }
-    const int32_t y = divide_by_power(doubling_high(inverse, exponential(x[i] - top)), 12 - headroom + 31 - bits) + least;
+    const int32_t y = divide_by_power(doubling_high(inverse, exponential(x[i] - top)),
+                                      12 - headroom + 31 - bits) +
+                      least;
     out[i] = static_cast<T>(y < least ? least : y > greatest ? greatest : y);
   }
   return FOVEA_OK;
@@ -78,7 +86,8 @@ int32_t softmax(const int8_t* x, int32_t count, const fovea_tflite_softmax& scal
 template <class In, class Out>
 int32_t check(const In* x, int32_t count, const void* scale, const Out* out) {
   if (!scale) return refusal(FOVEA_NULL, FOVEA_ARG_SCALE);
-  if (count < 0 || count > 8191) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS); // more ones would not fit the sum
+  if (count < 0 || count > 8191)
+    return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS); // more ones would not fit the sum
   return check_rows_of_integers(x, sizeof(In), out, sizeof(Out), count);
 }
 
@@ -112,32 +121,42 @@ int32_t multiply_by(int32_t x, int32_t multiplier, int shift) {
 } // namespace
 } // namespace fovea::fixed
 
-int32_t fovea_tflite_softmax_s8(const int8_t* x, int32_t count, const fovea_tflite_softmax* scale, int8_t* out) {
+int32_t fovea_tflite_softmax_s8(const int8_t* x, int32_t count, const fovea_tflite_softmax* scale,
+                                int8_t* out) {
   return fovea::fixed::checked(x, count, scale, out);
 }
-int32_t fovea_tflite_softmax_s8_s16(const int8_t* x, int32_t count, const fovea_tflite_softmax* scale, int16_t* out) {
+int32_t fovea_tflite_softmax_s8_s16(const int8_t* x, int32_t count, const fovea_tflite_softmax* scale,
+                                    int16_t* out) {
   return fovea::fixed::checked(x, count, scale, out);
 }
 
-int32_t fovea_tflite_softmax_s16(const int16_t* x, int32_t count, const fovea_tflite_softmax_tables* t, int16_t* out) {
+int32_t fovea_tflite_softmax_s16(const int16_t* x, int32_t count, const fovea_tflite_softmax_tables* t,
+                                 int16_t* out) {
   using namespace fovea;
   using namespace fovea::fixed;
   if (const int32_t s = check(x, count, t, out)) return s;
   if (!t->exp || !t->one_over_one_plus) return refusal(FOVEA_NULL, FOVEA_ARG_SCALE);
   const size_t bytes = static_cast<size_t>(count) * sizeof *out, table = 513 * sizeof *t->exp;
-  if (const int32_t s = check_beside_output(t->exp, sizeof *out, table, FOVEA_ARG_SCALE, out, bytes)) return s;
-  if (const int32_t s = check_beside_output(t->one_over_one_plus, sizeof *out, table, FOVEA_ARG_SCALE, out, bytes)) return s;
+  if (const int32_t s = check_beside_output(t->exp, sizeof *out, table, FOVEA_ARG_SCALE, out, bytes))
+    return s;
+  if (const int32_t s = check_beside_output(t->one_over_one_plus, sizeof *out, table, FOVEA_ARG_SCALE, out,
+                                            bytes))
+    return s;
   if (t->multiplier < 0 || t->shift < -31 || t->shift > 14) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   if (count == 0) return FOVEA_OK;
   int32_t top = -32768, sum = 0;
   for (int32_t i = 0; i < count; ++i) top = x[i] > top ? x[i] : top;
-  const auto exponential = [&](int32_t i) { return look_up(to_16_bits(multiply_by(x[i] - top, t->multiplier, t->shift) + 32767), t->exp); };
+  const auto exponential = [&](int32_t i) {
+    return look_up(to_16_bits(multiply_by(x[i] - top, t->multiplier, t->shift) + 32767), t->exp);
+  };
   for (int32_t i = 0; i < count; ++i) sum += exponential(i);
   const int headroom = leading_zeros(static_cast<uint32_t>(sum));
-  const int32_t scaled = static_cast<int32_t>(((static_cast<int64_t>(sum) << (headroom - 1)) + (1 << 13)) >> 14);
+  const int32_t scaled = static_cast<int32_t>(((static_cast<int64_t>(sum) << (headroom - 1)) + (1 << 13)) >>
+                                              14);
   const int32_t inverse = look_up(to_16_bits(scaled - 98304), t->one_over_one_plus);
   for (int32_t i = 0; i < count; ++i) {
-    const int64_t y = (static_cast<int64_t>(exponential(i)) * inverse + (int64_t{1} << (30 - headroom))) >> (31 - headroom);
+    const int64_t y = (static_cast<int64_t>(exponential(i)) * inverse + (int64_t{1} << (30 - headroom))) >>
+                      (31 - headroom);
     out[i] = static_cast<int16_t>(y < 0 ? 0 : y > 32767 ? 32767 : y);
   }
   return FOVEA_OK;

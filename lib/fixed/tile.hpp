@@ -1,5 +1,5 @@
-// The one product of integer attention: acc[m][n] += a[m][.] * column[n][.][lanes]. Scores: a = q, lanes are keys.
-// Output: a = weights, lanes are elements of values. What multiplies is the dot of an ISA (lib/dot).
+// The one product of integer attention: acc[m][n] += a[m][.] * column[n][.][lanes]. Scores: a = q, lanes are
+// keys. Output: a = weights, lanes are elements of values. What multiplies is the dot of an ISA (lib/dot).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +10,10 @@
 
 namespace fovea::fixed {
 
-// A dot knows: `element` of a, and a `chunk` of it: `rows` rows, `deep` elements each; a step of a panel, sixteen lanes `group` deep. A
-// column is a panel, or one of `slices` of it, in `regs` pieces that lie `piece_step` elements apart; and how a piece and step I of a
-// chunk are multiplied into one `acc`. M counts chunks, N columns side by side.
+// A dot knows: `element` of a, and a `chunk` of it: `rows` rows, `deep` elements each; a step of a panel,
+// sixteen lanes `group` deep. A column is a panel, or one of `slices` of it, in `regs` pieces that lie
+// `piece_step` elements apart; and how a piece and step I of a chunk are multiplied into one `acc`. M counts
+// chunks, N columns side by side.
 template <class Dot>
 struct column_sums {
   typename Dot::acc at[Dot::regs];
@@ -31,8 +32,8 @@ constexpr ptrdiff_t column_at(ptrdiff_t n, ptrdiff_t panel) {
 
 // Where N columns side by side stand in panels that are `panel` apart, and what of them comes next.
 #if defined(__ARM_NEON)
-// A pointer for each column, which its loads move: they do so for nothing. Slices of one column share one; without the hint gcc would
-// count all steps from the first.
+// A pointer for each column, which its loads move: they do so for nothing. Slices of one column share one;
+// without the hint gcc would count all steps from the first.
 template <class Dot, class Byte, int N, bool Sliced = Dot::slices != 1>
 struct column_cursor {
   static constexpr bool moves = true;
@@ -85,8 +86,12 @@ struct column_cursor {
 #endif
 
 template <class Dot, int Step, class Byte, int M, int N>
-FOVEA_INLINE void tile_step(const typename Dot::chunk (&x)[M], column_cursor<Dot, Byte, N>& b, tile_sums<Dot, M, N>& acc) {
-  constexpr int together = M >= N * Dot::regs ? N : 1; // few columns wait in registers for many rows, or few rows for many columns
+FOVEA_INLINE void tile_step(const typename Dot::chunk (&x)[M], column_cursor<Dot, Byte, N>& b,
+                            tile_sums<Dot, M, N>& acc) {
+  constexpr int
+      together = M >= N * Dot::regs
+                     ? N
+                     : 1; // few columns wait in registers for many rows, or few rows for many columns
 #pragma GCC unroll 16
   for (int first = 0; first < N; first += together) {
     typename Dot::piece y[together][Dot::regs];
@@ -97,20 +102,23 @@ FOVEA_INLINE void tile_step(const typename Dot::chunk (&x)[M], column_cursor<Dot
 #pragma GCC unroll 16
       for (int n = 0; n < together; ++n)
 #pragma GCC unroll 16
-        for (int i = 0; i < Dot::regs; ++i) Dot::template add<Step>(acc.row[m][first + n].at[i], y[n][i], x[m]);
+        for (int i = 0; i < Dot::regs; ++i)
+          Dot::template add<Step>(acc.row[m][first + n].at[i], y[n][i], x[m]);
   }
   b.end_step();
 }
 
 template <class Dot, class Byte, int M, int N, int... Step>
-FOVEA_INLINE void tile_steps(const typename Dot::chunk (&x)[M], column_cursor<Dot, Byte, N>& b, tile_sums<Dot, M, N>& acc,
-                             std::integer_sequence<int, Step...>) {
+FOVEA_INLINE void tile_steps(const typename Dot::chunk (&x)[M], column_cursor<Dot, Byte, N>& b,
+                             tile_sums<Dot, M, N>& acc, std::integer_sequence<int, Step...>) {
   (tile_step<Dot, Step, Byte>(x, b, acc), ...);
 }
 
-// RowStep is a constant so that all rows of a need one pointer. Ahead: how many bytes ahead of its use a panel is asked for; 0 = not.
+// RowStep is a constant so that all rows of a need one pointer. Ahead: how many bytes ahead of its use a
+// panel is asked for; 0 = not.
 template <class Dot, int RowStep, int Ahead, class Byte, int M, int N>
-FOVEA_INLINE void multiply_chunk(const typename Dot::element* a, column_cursor<Dot, Byte, N>& b, tile_sums<Dot, M, N>& acc) {
+FOVEA_INLINE void multiply_chunk(const typename Dot::element* a, column_cursor<Dot, Byte, N>& b,
+                                 tile_sums<Dot, M, N>& acc) {
   typename Dot::chunk x[M];
 #pragma GCC unroll 16
   for (int m = 0; m < M; ++m) x[m] = Dot::take(a + m * RowStep);
@@ -121,9 +129,10 @@ FOVEA_INLINE void multiply_chunk(const typename Dot::element* a, column_cursor<D
 }
 
 template <class Dot, int RowStep, int Ahead, class Byte, int M, int N>
-FOVEA_INLINE void multiply(const typename Dot::element* a, int a_step, const Byte* b, ptrdiff_t panel, int depth,
-                           tile_sums<Dot, M, N>& acc) {
-  constexpr int turn = Dot::deep < 8 ? 8 : Dot::deep; // short chunks go round together; depth is a multiple of 16
+FOVEA_INLINE void multiply(const typename Dot::element* a, int a_step, const Byte* b, ptrdiff_t panel,
+                           int depth, tile_sums<Dot, M, N>& acc) {
+  constexpr int turn = Dot::deep < 8 ? 8
+                                     : Dot::deep; // short chunks go round together; depth is a multiple of 16
   using cursor = column_cursor<Dot, Byte, N>;
   cursor all(b, panel);
   const typename Dot::element* const end = a + depth / Dot::deep * a_step;

@@ -1,5 +1,6 @@
-// Values of a run of blocks, times the weights of a group of rows. Sums of int32 are exact, so values may run over many blocks at once;
-// only rounding shifts cut the run: a reference that rises, a spill. Dots that can resume from sums shift them in registers as they go.
+// Values of a run of blocks, times the weights of a group of rows. Sums of int32 are exact, so values may run
+// over many blocks at once; only rounding shifts cut the run: a reference that rises, a spill. Dots that can
+// resume from sums shift them in registers as they go.
 #pragma once
 #include <type_traits>
 #include <utility>
@@ -11,9 +12,8 @@ namespace fovea::fixed {
 template <class Dot, class = void>
 constexpr bool resumes = false;
 template <class Dot>
-constexpr bool
-    resumes<Dot, std::void_t<decltype(Dot::resume(std::declval<typename Dot::acc (&)[Dot::regs]>(), std::declval<const int32_t*>()))>> =
-        true;
+constexpr bool resumes<Dot, std::void_t<decltype(Dot::resume(std::declval<typename Dot::acc (&)[Dot::regs]>(),
+                                                             std::declval<const int32_t*>()))>> = true;
 
 // Registers of one row and column.
 template <class Form>
@@ -52,7 +52,8 @@ static void shift_output(const tile_state<Form>& t, int r, int count, int b) {
 }
 
 template <class Form, bool Spill, int M, int N>
-FOVEA_INLINE void leave_sums(const tile_state<Form>& t, const tile_sums<typename Form::values_dot, M, N>& acc, int32_t* o) {
+FOVEA_INLINE void leave_sums(const tile_state<Form>& t, const tile_sums<typename Form::values_dot, M, N>& acc,
+                             int32_t* o) {
   using dot = typename Form::values_dot;
   constexpr int lanes = 16 / dot::slices;
   const ptrdiff_t width = t.p.width; // what a store might change is read once
@@ -71,14 +72,16 @@ FOVEA_INLINE void leave_sums(const tile_state<Form>& t, const tile_sums<typename
     }
 }
 
-// Rows r .. r + M - 1 and N columns of values from lane c on, over `blocks` blocks; `depth` keys of the last one are seen.
+// Rows r .. r + M - 1 and N columns of values from lane c on, over `blocks` blocks; `depth` keys of the last
+// one are seen.
 template <class Form, int M, int N, int Ahead>
-__attribute__((noinline)) void add_columns(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b, int blocks,
-                                           int depth, int c) {
+__attribute__((noinline)) void add_columns(const tile_state<Form>& t, const typename Form::value_byte* values,
+                                           int r, int b, int blocks, int depth, int c) {
   using dot = typename Form::values_dot;
   constexpr ptrdiff_t panel = 16 * fixed_block;
   using state = tile_state<Form>;
-  constexpr int row_step = state::side == 1 ? state::p_step : state::p_chunk, a_step = state::side * state::p_chunk;
+  constexpr int row_step = state::side == 1 ? state::p_step : state::p_chunk,
+                a_step = state::side * state::p_chunk;
   tile_sums<dot, M, N> acc;
 #pragma GCC unroll 16
   for (int m = 0; m < M; ++m)
@@ -86,7 +89,8 @@ __attribute__((noinline)) void add_columns(const tile_state<Form>& t, const type
     for (int i = 0; i < N; ++i) dot::begin(acc.row[m][i].at, [](int) { return 0; });
   const auto* a = t.weights_of(r, b);
   values += column_at<dot>(c * dot::slices / 16, panel);
-  for (int k = 0; k < blocks; ++k, a += state::side * dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width))
+  for (int k = 0; k < blocks;
+       ++k, a += state::side * dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width))
     multiply<dot, row_step, Ahead>(a, a_step, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
   int32_t* o = t.output(r) + c;
   if (t.p.spill)
@@ -96,7 +100,8 @@ __attribute__((noinline)) void add_columns(const tile_state<Form>& t, const type
 }
 
 template <class Form, int M, int N>
-FOVEA_INLINE void resume_sums(const int32_t* o, ptrdiff_t width, tile_sums<typename Form::values_dot, M, N>& acc) {
+FOVEA_INLINE void resume_sums(const int32_t* o, ptrdiff_t width,
+                              tile_sums<typename Form::values_dot, M, N>& acc) {
 #pragma GCC unroll 16
   for (int m = 0; m < M; ++m, o += width)
 #pragma GCC unroll 16
@@ -106,7 +111,8 @@ FOVEA_INLINE void resume_sums(const int32_t* o, ptrdiff_t width, tile_sums<typen
 }
 
 template <class Form, int M, int N>
-FOVEA_INLINE void put_sums(const tile_sums<typename Form::values_dot, M, N>& acc, int32_t* o, ptrdiff_t width) {
+FOVEA_INLINE void put_sums(const tile_sums<typename Form::values_dot, M, N>& acc, int32_t* o,
+                           ptrdiff_t width) {
 #pragma GCC unroll 16
   for (int m = 0; m < M; ++m, o += width)
 #pragma GCC unroll 16
@@ -118,7 +124,8 @@ FOVEA_INLINE void put_sums(const tile_sums<typename Form::values_dot, M, N>& acc
 }
 
 template <class Form, int M, int N>
-FOVEA_INLINE void shift_sums(const tile_state<Form>& t, int r, int b, tile_sums<typename Form::values_dot, M, N>& acc) {
+FOVEA_INLINE void shift_sums(const tile_state<Form>& t, int r, int b,
+                             tile_sums<typename Form::values_dot, M, N>& acc) {
 #pragma GCC unroll 16
   for (int m = 0; m < M; ++m)
     if (const int by = *t.rise_of(r + m, b))
@@ -131,27 +138,31 @@ FOVEA_INLINE void shift_sums(const tile_state<Form>& t, int r, int b, tile_sums<
       }
 }
 
-// Whether sums begin at nothing by themselves. Narrow registers would take more instructions to choose than to clear output first.
+// Whether sums begin at nothing by themselves. Narrow registers would take more instructions to choose than
+// to clear output first.
 template <class Form>
 constexpr bool begins_fresh = resumes<typename Form::values_dot> && Form::lanes >= 8;
 
 static constexpr int32_t nothing[64] = {}; // in a row whose output is fresh
 
-// The same where sums go on from those in memory, and are shifted in registers before a block at which the reference of their row rises.
+// The same where sums go on from those in memory, and are shifted in registers before a block at which the
+// reference of their row rises.
 template <class Form, int M, int N, int Ahead>
-FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b, int blocks, int depth,
-                                 int c) {
+FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form::value_byte* values, int r,
+                                 int b, int blocks, int depth, int c) {
   using dot = typename Form::values_dot;
   constexpr ptrdiff_t panel = 16 * fixed_block;
   using state = tile_state<Form>;
-  constexpr int row_step = state::side == 1 ? state::p_step : state::p_chunk, a_step = state::side * state::p_chunk;
+  constexpr int row_step = state::side == 1 ? state::p_step : state::p_chunk,
+                a_step = state::side * state::p_chunk;
   tile_sums<dot, M, N> acc;
   static_assert(!begins_fresh<Form> || N * 16 / dot::slices <= 64);
   const bool fresh = begins_fresh<Form> && (t.fresh >> r & 1);
   resume_sums<Form, M, N>(fresh ? nothing : t.output(r) + c, fresh ? 0 : t.p.width, acc);
   const auto* a = t.weights_of(r, b);
   values += column_at<dot>(c * dot::slices / 16, panel);
-  for (int k = 0; k < blocks; ++k, a += state::side * dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width)) {
+  for (int k = 0; k < blocks;
+       ++k, a += state::side * dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width)) {
     if (t.risen[b + k] & rows_from(r, M)) shift_sums<Form, M, N>(t, r, b + k, acc);
     multiply<dot, row_step, Ahead>(a, a_step, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
   }
@@ -165,15 +176,16 @@ template <class Dot>
 constexpr bool takes_blocks<Dot, std::void_t<decltype(Dot::takes_blocks)>> = true;
 
 template <class Form, int M, int N, int Ahead>
-FOVEA_INLINE void choose_columns(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b, int blocks, int depth,
-                                 int c) {
+FOVEA_INLINE void choose_columns(const tile_state<Form>& t, const typename Form::value_byte* values, int r,
+                                 int b, int blocks, int depth, int c) {
   if constexpr (resumes<typename Form::values_dot> && !(takes_blocks<typename Form::values_dot> && M == 2))
     if (!t.p.spill) return resume_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
   add_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
 }
 
 template <class Form, int M>
-void add_blocks(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b, int blocks) {
+void add_blocks(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b,
+                int blocks) {
   using dot = typename Form::values_dot;
   constexpr int lanes = 32 / M;
   const ptrdiff_t width = t.p.width, next = fixed_block * width;
@@ -189,9 +201,10 @@ void add_blocks(const tile_state<Form>& t, const typename Form::value_byte* valu
 }
 
 template <class Form, class Shape>
-__attribute__((noinline)) void add_group(const tile_state<Form>& t, const typename Form::value_byte* values, int r, int b, int blocks,
-                                         int depth) {
-  constexpr int M = Shape::value_rows, N = Shape::value_columns, lanes = 16 / Form::values_dot::slices, wide = N * lanes;
+__attribute__((noinline)) void add_group(const tile_state<Form>& t, const typename Form::value_byte* values,
+                                         int r, int b, int blocks, int depth) {
+  constexpr int M = Shape::value_rows, N = Shape::value_columns, lanes = 16 / Form::values_dot::slices,
+                wide = N * lanes;
   if constexpr (takes_blocks<typename Form::values_dot> && 32 / M <= wide)
     if (!t.p.spill && t.p.width % (32 / M) == 0) {
       const int whole = depth == fixed_block ? blocks : blocks - 1;
@@ -201,14 +214,17 @@ __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typena
       if (M > 1 && (t.risen[b] & rows_from(r, M))) shift_output(t, r, M, b);
     }
   int c = 0;
-  for (; c + wide <= t.p.width; c += wide) choose_columns<Form, M, N, Shape::ahead>(t, values, r, b, blocks, depth, c);
+  for (; c + wide <= t.p.width; c += wide)
+    choose_columns<Form, M, N, Shape::ahead>(t, values, r, b, blocks, depth, c);
   if constexpr (wide > 16)
-    for (; c < t.p.width; c += lanes) choose_columns<Form, M, 1, Shape::ahead>(t, values, r, b, blocks, depth, c);
+    for (; c < t.p.width; c += lanes)
+      choose_columns<Form, M, 1, Shape::ahead>(t, values, r, b, blocks, depth, c);
 }
 
 // Blocks b .. end-1 of the run that begins at block `first`; `values` are those of block b.
 template <class Form>
-static void add_values(tile_state<Form>& t, const typename Form::value_byte* values, int64_t first, int b, int end) {
+static void add_values(tile_state<Form>& t, const typename Form::value_byte* values, int64_t first, int b,
+                       int end) {
   const bool all = t.all_see((first + b) * fixed_block, (first + end) * fixed_block);
   t.by_groups([&](auto shape, int row) {
     using Shape = decltype(shape);
@@ -216,15 +232,19 @@ static void add_values(tile_state<Form>& t, const typename Form::value_byte* val
     for (int r = row; r < row + Shape::rows; r += M) {
       const uint64_t mine = rows_from(r, M);
       const bool cuts = !resumes<typename Form::values_dot> || t.p.spill; // a rising reference ends a pass
-      const auto seen = [&](int block) { return all ? fixed_block : t.seen_keys(r, M, (first + block) * fixed_block); };
+      const auto seen = [&](int block) {
+        return all ? fixed_block : t.seen_keys(r, M, (first + block) * fixed_block);
+      };
       for (int from = b, to; from < end; from = to) {
         to = from + 1;
         int depth = seen(from);
         if (!depth) continue;
         if (cuts && t.risen[from] & mine) shift_output(t, r, M, from);
-        for (int next; to < end && !t.p.spill && !(cuts && t.risen[to] & mine) && (next = seen(to)) != 0; ++to) depth = next;
-        add_group<Form, Shape>(t, values + static_cast<ptrdiff_t>(from - b) * fixed_block * t.p.width, r, from, to - from,
-                               up_to(depth, 16));
+        for (int next; to < end && !t.p.spill && !(cuts && t.risen[to] & mine) && (next = seen(to)) != 0;
+             ++to)
+          depth = next;
+        add_group<Form, Shape>(t, values + static_cast<ptrdiff_t>(from - b) * fixed_block * t.p.width, r,
+                               from, to - from, up_to(depth, 16));
         if constexpr (begins_fresh<Form>) t.fresh &= ~mine;
       }
     }

@@ -1,4 +1,5 @@
-// Weights of a block of keys from the scores of a group of rows: what rows do not see is hidden, references rise where they must.
+// Weights of a block of keys from the scores of a group of rows: what rows do not see is hidden, references
+// rise where they must.
 #pragma once
 #include "fixed/octaves.hpp"
 #include "fixed/score.hpp"
@@ -15,7 +16,8 @@ const int16_t* value_weights_in(tile_state<Form>& t, int64_t block) {
   if (!all) return nullptr;
   const int64_t at = block * fixed_block;
   if (t.p.see.first_key <= at && at + fixed_block <= t.p.see.end) return all;
-  for (int j = 0; j < fixed_block; ++j) t.value_weights[j] = t.p.see.first_key <= at + j && at + j < t.p.see.end ? all[j] : int16_t{0};
+  for (int j = 0; j < fixed_block; ++j)
+    t.value_weights[j] = t.p.see.first_key <= at + j && at + j < t.p.see.end ? all[j] : int16_t{0};
   return t.value_weights;
 }
 
@@ -26,12 +28,14 @@ FOVEA_INLINE void measure(const typename Form::weigher& w, const tile_state<Form
   typename Form::reg x[count];
 #pragma GCC unroll 16
   for (int i = 0; i < count; ++i) x[i] = Form::load(s + i * Form::lanes);
-  w.template measure<Octaves>(x, Form::weigher::scale_of(*t.rows[r].scale), t.rows[r].reference, distances_in(s));
+  w.template measure<Octaves>(x, Form::weigher::scale_of(*t.rows[r].scale), t.rows[r].reference,
+                              distances_in(s));
 }
 
 // By how many octaves the reference of row r rises.
 template <class Form, bool Octaves>
-FOVEA_INLINE int weigh(const typename Form::weigher& w, const tile_state<Form>& t, int b, int r, const int16_t* value_weights) {
+FOVEA_INLINE int weigh(const typename Form::weigher& w, const tile_state<Form>& t, int b, int r,
+                       const int16_t* value_weights) {
   const fixed_row& x = t.rows[r];
   int32_t *const s = t.scores(r), *const sum = t.sum + r * Form::lanes;
   if constexpr (measures<Form>) {
@@ -54,7 +58,8 @@ FOVEA_INLINE void raise_reference(tile_state<Form>& t, fixed_row& x, int b, int 
 
 // Rows that do not see the whole block, or have options that touch single keys: bit r of `which` is row r.
 template <class Form>
-__attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block, int b, uint64_t which, const int16_t* value_weights) {
+__attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block, int b, uint64_t which,
+                                             const int16_t* value_weights) {
   const typename Form::weigher w;
   for (; which; which &= which - 1) {
     const int r = __builtin_ctzll(which);
@@ -67,7 +72,8 @@ __attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block,
     else if (options.mask)
       hide_masked(options, seen, s, absent_score(x));
     hide_unseen(seen, s, x.by_key ? fixed_absent : absent_score(x));
-    const int by = x.by_key ? weigh<Form, true>(w, t, b, r, value_weights) : weigh<Form, false>(w, t, b, r, value_weights);
+    const int by = x.by_key ? weigh<Form, true>(w, t, b, r, value_weights)
+                            : weigh<Form, false>(w, t, b, r, value_weights);
     if (by) raise_reference(t, x, b, r, by);
   }
 }
@@ -93,7 +99,8 @@ void measure_rows(const tile_state<Form>& t, uint64_t which) {
 
 // In a loop without calls, constants stay in registers. Weighers of distances find them measured.
 template <class Form, bool Weighted>
-__attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t which, const int16_t* value_weights) {
+__attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t which,
+                                          const int16_t* value_weights) {
   const int16_t* const factors = Weighted ? value_weights : nullptr;
   const typename Form::weigher w;
   fixed_row* x = t.rows; // what a store might change is read once
@@ -102,8 +109,8 @@ __attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t w
   auto* to = t.weights_of(0, b);
   using state = tile_state<Form>;
   constexpr int last_beside = state::side - 1, next_group = state::p_step - last_beside * state::p_chunk;
-  for (int r = 0; which;
-       ++r, ++x, which >>= 1, s += score_step, sum += Form::lanes, to += (r & last_beside) ? state::p_chunk : next_group) {
+  for (int r = 0; which; ++r, ++x, which >>= 1, s += score_step, sum += Form::lanes,
+           to += (r & last_beside) ? state::p_chunk : next_group) {
     if (!(which & 1)) continue;
     int by;
     if constexpr (measures<Form>)
@@ -114,12 +121,15 @@ __attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t w
   }
 }
 
-// Bit r of `usual` and `scored`: row r is one of usual_rows, has scores; of `measured`: it has distances instead.
+// Bit r of `usual` and `scored`: row r is one of usual_rows, has scores; of `measured`: it has distances
+// instead.
 template <class Form>
-void weigh_block(tile_state<Form>& t, int64_t block, int b, uint64_t usual, uint64_t scored, [[maybe_unused]] uint64_t measured) {
+void weigh_block(tile_state<Form>& t, int64_t block, int b, uint64_t usual, uint64_t scored,
+                 [[maybe_unused]] uint64_t measured) {
   const int16_t* const value_weights = value_weights_in(t, block);
   if constexpr (measures<Form>) measure_rows(t, usual & ~measured);
-  value_weights ? weigh_rows<Form, true>(t, b, usual, value_weights) : weigh_rows<Form, false>(t, b, usual, nullptr);
+  value_weights ? weigh_rows<Form, true>(t, b, usual, value_weights)
+                : weigh_rows<Form, false>(t, b, usual, nullptr);
   if (scored & ~usual) weigh_unusual(t, block, b, scored & ~usual, value_weights);
 }
 

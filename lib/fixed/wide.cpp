@@ -12,7 +12,9 @@ namespace {
 struct weights_of_15_bits {
   static constexpr int fraction = 16;
   static int64_t weight(int64_t u) {
-    return u >> fraction >= 16 ? 0 : shift_weight(exp2_quartic(static_cast<int32_t>(u & 65535) >> 1), static_cast<uint32_t>(u >> fraction));
+    return u >> fraction >= 16 ? 0
+                               : shift_weight(exp2_quartic(static_cast<int32_t>(u & 65535) >> 1),
+                                              static_cast<uint32_t>(u >> fraction));
   }
 };
 
@@ -35,7 +37,8 @@ class wide_row {
   void attend() {
     for (int c = 0; c < p_.v_dim; ++c) acc_[c] = 0;
     begin();
-    for (int32_t block = next_block(p_, row_, row_, 0); block * fixed_block < row_.to; block = next_block(p_, row_, row_, block + 1)) {
+    for (int32_t block = next_block(p_, row_, row_, 0); block * fixed_block < row_.to;
+         block = next_block(p_, row_, row_, block + 1)) {
       const seen_of_block seen = seen_in(p_, row_, block);
       if (!seen.none()) visit(block, seen);
     }
@@ -44,7 +47,9 @@ class wide_row {
 
  private:
   int finer() const { return fraction_ - 16; }
-  FOVEA_ONCE int64_t whole_octaves(int64_t t) const { return (t + (int64_t{1} << fraction_) - 1) >> fraction_; }
+  FOVEA_ONCE int64_t whole_octaves(int64_t t) const {
+    return (t + (int64_t{1} << fraction_) - 1) >> fraction_;
+  }
   int64_t weight_of_octaves(int64_t t) const {
     const int64_t below = reference_ * (int64_t{1} << fraction_) - t;
     return p_.fine_weights ? weights_of_22_bits::weight(below) : weights_of_15_bits::weight(below);
@@ -76,7 +81,8 @@ class wide_row {
     if ((o.mask && !o.mask[i]) || (o.bias && o.bias[i] == INT32_MIN)) return hidden;
     const fovea_fixed_scale& scale = *row_.scale;
     const int64_t s = score(key) >> scale.score_pre_shift;
-    // Both summands stop where finer units still fit 64 bits, far beyond what the other could bring back within the limit.
+    // Both summands stop where finer units still fit 64 bits, far beyond what the other could bring back
+    // within the limit.
     constexpr int64_t far = int64_t{1} << 55;
     const int64_t product = s * (o.multipliers ? o.multipliers[i] : scale.score_multiplier);
     const int down = scale.score_shift - finer();
@@ -105,7 +111,8 @@ class wide_row {
 
   void add_value(ptrdiff_t key, int64_t weight) {
     sum_ += weight;
-    if (p_.value_weights.data) weight = (weight * p_.value_weights.data[kv_head_ * p_.value_weights.head + key] + (1 << 14)) >> 15;
+    if (p_.value_weights.data)
+      weight = (weight * p_.value_weights.data[kv_head_ * p_.value_weights.head + key] + (1 << 14)) >> 15;
     const int16_t* v = reinterpret_cast<const int16_t*>(p_.v.row(kv_head_, key));
     for (int c = 0; c < p_.v_dim; ++c) acc_[c] += weight * v[c];
   }
@@ -116,7 +123,8 @@ class wide_row {
     const int length = length_of(sum_);
     const int64_t multiplier = sum_ ? (inverse_of(sum_, length) * row_.scale->out_multiplier) >> 31 : 0;
     // The product keeps the bits that a shift to the left would bring back.
-    const int wanted = 14 - row_.scale->out_shift, shift = wanted < 0 ? 0 : wanted, dropped = wanted < 0 ? 32 + wanted : 32;
+    const int wanted = 14 - row_.scale->out_shift, shift = wanted < 0 ? 0 : wanted,
+              dropped = wanted < 0 ? 32 + wanted : 32;
     for (int c = 0; c < p_.v_dim; ++c) {
       const int64_t a = length > 16 ? shift_round_long(acc_[c], length - 16) : acc_[c] * (1 << (16 - length));
       const int64_t y = shift_round_long((a * multiplier) >> dropped, shift) + p_.zero_out;
@@ -141,9 +149,12 @@ class wide_row {
 void attend_wide(const fixed_job& job) {
   for (int32_t r = 0; r < job.rows; ++r) wide_row(job, job.row + r).attend();
 }
-size_t wide_scratch(const fixed_plan& p, int32_t) { return sizeof(int64_t) * static_cast<size_t>(p.width + fixed_block); }
+size_t wide_scratch(const fixed_plan& p, int32_t) {
+  return sizeof(int64_t) * static_cast<size_t>(p.width + fixed_block);
+}
 
 } // namespace
-const fixed_kernel fixed_wide_kernel = {FOVEA_FIXED_SCALAR, 1, wide_scratch, attend_wide, {nullptr, 1}, {nullptr, 1}};
+const fixed_kernel fixed_wide_kernel = {FOVEA_FIXED_SCALAR, 1,           wide_scratch, attend_wide,
+                                        {nullptr, 1},       {nullptr, 1}};
 } // namespace fovea::fixed
 #endif

@@ -4,8 +4,8 @@
 
 namespace fovea::f32 {
 
-// sum += a * b by an instruction that compilers cannot turn around: they would let the product land where a or b was. That cost 4 to 5 % of
-// a prefill with AVX2.
+// sum += a * b by an instruction that compilers cannot turn around: they would let the product land where a
+// or b was. That cost 4 to 5 % of a prefill with AVX2.
 template <class Raw, class Reg>
 FOVEA_INLINE void add_in_place(Reg& sum, Raw a, Raw b) {
   Raw in_place = sum;
@@ -32,14 +32,16 @@ FOVEA_INLINE __m512 picked(__m512 a, __m512 b) {
 // t[i] gets number i of all fours of a, b, c and d.
 template <class Raw, class Reg>
 FOVEA_INLINE void transpose_fours(Raw a, Raw b, Raw c, Raw d, Reg* t) {
-  const Raw ab = low_pairs(a, b), cd = low_pairs(c, d), high_ab = high_pairs(a, b), high_cd = high_pairs(c, d);
+  const Raw ab = low_pairs(a, b), cd = low_pairs(c, d), high_ab = high_pairs(a, b),
+            high_cd = high_pairs(c, d);
   t[0] = picked<0x44>(ab, cd), t[1] = picked<0xee>(ab, cd);
   t[2] = picked<0x44>(high_ab, high_cd), t[3] = picked<0xee>(high_ab, high_cd);
 }
 // The last steps of the fixed tree, + 2 and + 1: lane i of each four is what joins that four of x[i].
 template <class Raw, class Reg, class Op>
 FOVEA_INLINE Reg join_fours(const Reg (&x)[4], Op op) {
-  const auto pair = [&](Raw a, Raw b) FOVEA_LAMBDA_INLINE { return op(Reg(picked<0x44>(a, b)), Reg(picked<0xee>(a, b))); };
+  const auto pair = [&](Raw a, Raw b)
+                        FOVEA_LAMBDA_INLINE { return op(Reg(picked<0x44>(a, b)), Reg(picked<0xee>(a, b))); };
   const Raw low = pair(x[0], x[1]), high = pair(x[2], x[3]);
   return op(Reg(picked<0x88>(low, high)), Reg(picked<0xdd>(low, high)));
 }
@@ -48,13 +50,15 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   static constexpr bool joins_rows = true, four_row_shapes = true, fetches_values = true;
   static constexpr int crowded = 13; // of 16 registers
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m256>(sum, a, b); }
-  // Sixteen lanes of each of eight rows, joined by the fixed tree: i and i + 8, then + 4, + 2, + 1; a lane for each row.
+  // Sixteen lanes of each of eight rows, joined by the fixed tree: i and i + 8, then + 4, + 2, + 1; a lane
+  // for each row.
   template <class Op>
   static FOVEA_INLINE reg join_rows(const float* rows, Op op) {
     reg four[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
-      const __m256 a = op(load(rows + 16 * i), load(rows + 16 * i + 8)), b = op(load(rows + 16 * i + 64), load(rows + 16 * i + 72));
+      const __m256 a = op(load(rows + 16 * i), load(rows + 16 * i + 8)),
+                   b = op(load(rows + 16 * i + 64), load(rows + 16 * i + 72));
       four[i] = op(reg(_mm256_permute2f128_ps(a, b, 0x20)), reg(_mm256_permute2f128_ps(a, b, 0x31)));
     }
     return join_fours<__m256>(four, op);
@@ -91,13 +95,17 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   // Four numbers of each of four rows, `step` rows apart.
   template <class Row>
   static FOVEA_INLINE __m512 quarters_of(Row row, int step) {
-    const __m512 low = _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(row(0))), _mm_loadu_ps(row(step)), 1);
-    return _mm512_insertf32x4(_mm512_insertf32x4(low, _mm_loadu_ps(row(2 * step)), 2), _mm_loadu_ps(row(3 * step)), 3);
+    const __m512 low = _mm512_insertf32x4(_mm512_castps128_ps512(_mm_loadu_ps(row(0))),
+                                          _mm_loadu_ps(row(step)), 1);
+    return _mm512_insertf32x4(_mm512_insertf32x4(low, _mm_loadu_ps(row(2 * step)), 2),
+                              _mm_loadu_ps(row(3 * step)), 3);
   }
   // The same with quarters: rows l, l + 4, l + 8 and l + 12 share a register.
   template <class Row>
   static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {
-    const auto four = [&](int l) FOVEA_LAMBDA_INLINE { return quarters_of([&](int i) FOVEA_LAMBDA_INLINE { return row(l + i); }, 4); };
+    const auto four = [&](int l) FOVEA_LAMBDA_INLINE {
+      return quarters_of([&](int i) FOVEA_LAMBDA_INLINE { return row(l + i); }, 4);
+    };
     transpose_fours<__m512>(four(0), four(1), four(2), four(3), t);
   }
   // Quarters of a register: four numbers of each of four rows, in t[i] number i of each four times.
@@ -116,20 +124,25 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   static FOVEA_INLINE reg spread_four(const float* p) { return _mm512_broadcast_f32x4(_mm_loadu_ps(p)); }
   // Quarter m of four registers is row m.
   static FOVEA_INLINE void store_quarters(float* p, ptrdiff_t stride, const reg* x) {
-    const __m512 low01 = _mm512_shuffle_f32x4(x[0], x[1], 0x44), high01 = _mm512_shuffle_f32x4(x[0], x[1], 0xee);
-    const __m512 low23 = _mm512_shuffle_f32x4(x[2], x[3], 0x44), high23 = _mm512_shuffle_f32x4(x[2], x[3], 0xee);
-    store(p, _mm512_shuffle_f32x4(low01, low23, 0x88)), store(p + stride, _mm512_shuffle_f32x4(low01, low23, 0xdd));
-    store(p + 2 * stride, _mm512_shuffle_f32x4(high01, high23, 0x88)), store(p + 3 * stride, _mm512_shuffle_f32x4(high01, high23, 0xdd));
+    const __m512 low01 = _mm512_shuffle_f32x4(x[0], x[1], 0x44),
+                 high01 = _mm512_shuffle_f32x4(x[0], x[1], 0xee);
+    const __m512 low23 = _mm512_shuffle_f32x4(x[2], x[3], 0x44),
+                 high23 = _mm512_shuffle_f32x4(x[2], x[3], 0xee);
+    store(p, _mm512_shuffle_f32x4(low01, low23, 0x88)),
+        store(p + stride, _mm512_shuffle_f32x4(low01, low23, 0xdd));
+    store(p + 2 * stride, _mm512_shuffle_f32x4(high01, high23, 0x88)),
+        store(p + 3 * stride, _mm512_shuffle_f32x4(high01, high23, 0xdd));
   }
-  // Eight columns with half the loads: a register holds eight numbers of rows l and l + 4. What comes out are columns i and i + 4 of keys
-  // 0 .. 7 in t[i], of the others in t[i + 4].
+  // Eight columns with half the loads: a register holds eight numbers of rows l and l + 4. What comes out are
+  // columns i and i + 4 of keys 0 .. 7 in t[i], of the others in t[i + 4].
   static constexpr int columns_at_once = 8;
   template <class Row>
   static FOVEA_INLINE void columns(Row row, reg (&t)[8]) {
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
       const auto two = [&](int l) FOVEA_LAMBDA_INLINE {
-        return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(row(8 * h + l))), _mm256_loadu_ps(row(8 * h + l + 4)), 1);
+        return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(row(8 * h + l))),
+                                  _mm256_loadu_ps(row(8 * h + l + 4)), 1);
       };
       transpose_fours<__m512>(two(0), two(1), two(2), two(3), t + 4 * h);
     }

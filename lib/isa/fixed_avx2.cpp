@@ -1,4 +1,5 @@
-// Integer attention with AVX2: sixteen registers; 6 rows x 16 lanes two deep take twelve, and so do 6 rows x 8 lanes four deep in halves.
+// Integer attention with AVX2: sixteen registers; 6 rows x 16 lanes two deep take twelve, and so do 6 rows x
+// 8 lanes four deep in halves.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_AVX2
@@ -16,7 +17,8 @@ struct stored : avx2_registers {
   using value_byte = int8_t;
   using keys_dot = avx2_quads;
   using values_dot = avx2_quads;
-  using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>, fixed_shape<1, 2, 1, 2>>;
+  using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
+                              fixed_shape<1, 2, 1, 2>>;
 };
 
 struct arranged : avx2_registers {
@@ -25,11 +27,13 @@ struct arranged : avx2_registers {
   using value_byte = two_deep;
   using keys_dot = avx2_pairs;
   using values_dot = avx2_pairs;
-  using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>, fixed_shape<1, 4, 1, 4>>;
+  using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
+                              fixed_shape<1, 4, 1, 4>>;
 };
 
 } // namespace
 // Prefill widens all panels once: a widening load has an instruction more than a plain one.
-const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX2, widen_and_split, widen_and_split);
+const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX2, widen_and_split,
+                                                                         widen_and_split);
 } // namespace fovea::fixed
 #endif

@@ -1,4 +1,5 @@
-// Integer attention with AVX-512 VNNI: 32 registers; 12 rows x 32 keys take 24, and so do 6 rows x 32 values in two bytes.
+// Integer attention with AVX-512 VNNI: 32 registers; 12 rows x 32 keys take 24, and so do 6 rows x 32 values
+// in two bytes.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_AVX512VNNI
@@ -16,18 +17,19 @@ struct stored : avx512_registers {
   using value_byte = int8_t;
   using keys_dot = avx512vnni_keys;
   using values_dot = avx512vnni_values;
-  using shapes = fixed_shapes<fixed_shape<12, 2, 3, 4>, fixed_shape<8, 2, 4, 2>, fixed_shape<4, 4, 4, 2>, fixed_shape<2, 4, 2, 4>,
-                              fixed_shape<1, 4, 1, 4, 4096>>;
+  using shapes = fixed_shapes<fixed_shape<12, 2, 3, 4>, fixed_shape<8, 2, 4, 2>, fixed_shape<4, 4, 4, 2>,
+                              fixed_shape<2, 4, 2, 4>, fixed_shape<1, 4, 1, 4, 4096>>;
 };
 
 struct arranged : stored {
   using value_byte = two_deep;
   using values_dot = word_pairs<avx512_registers>;
-  using shapes = fixed_shapes<fixed_shape<12, 2, 6, 4>, fixed_shape<8, 2, 4, 4>, fixed_shape<4, 4, 4, 4>, fixed_shape<2, 4, 2, 4>,
-                              fixed_shape<1, 4, 1, 4>>;
+  using shapes = fixed_shapes<fixed_shape<12, 2, 6, 4>, fixed_shape<8, 2, 4, 4>, fixed_shape<4, 4, 4, 4>,
+                              fixed_shape<2, 4, 2, 4>, fixed_shape<1, 4, 1, 4>>;
 };
 
 } // namespace
-const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX512VNNI, nullptr, widen_and_split);
+const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX512VNNI,
+                                                                               nullptr, widen_and_split);
 } // namespace fovea::fixed
 #endif

@@ -1,4 +1,5 @@
-// Integer attention with AVX-VNNI: sixteen registers; 6 rows x 16 keys take twelve, and so do 6 rows x 8 values in halves.
+// Integer attention with AVX-VNNI: sixteen registers; 6 rows x 16 keys take twelve, and so do 6 rows x 8
+// values in halves.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_AVXVNNI
@@ -16,7 +17,8 @@ struct stored : avxvnni_registers {
   using value_byte = int8_t;
   using keys_dot = avxvnni_keys;
   using values_dot = avxvnni_values;
-  using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>, fixed_shape<1, 2, 1, 2>>;
+  using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
+                              fixed_shape<1, 2, 1, 2>>;
 };
 
 struct arranged : stored {
@@ -25,6 +27,7 @@ struct arranged : stored {
 };
 
 } // namespace
-const fixed_kernel fixed_avxvnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVXVNNI, nullptr, widen_and_split);
+const fixed_kernel fixed_avxvnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVXVNNI, nullptr,
+                                                                            widen_and_split);
 } // namespace fovea::fixed
 #endif

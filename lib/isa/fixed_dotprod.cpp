@@ -1,4 +1,5 @@
-// Integer attention with Arm dot products: 32 registers; 4 rows x 16 keys take sixteen, and so do 2 rows x 16 values in two bytes.
+// Integer attention with Arm dot products: 32 registers; 4 rows x 16 keys take sixteen, and so do 2 rows x 16
+// values in two bytes.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_DOTPROD
@@ -21,6 +22,7 @@ struct dotprod : neon_registers {
 };
 
 } // namespace
-const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod, dotprod>(FOVEA_FIXED_DOTPROD, nullptr, nullptr);
+const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod, dotprod>(FOVEA_FIXED_DOTPROD, nullptr,
+                                                                            nullptr);
 } // namespace fovea::fixed
 #endif

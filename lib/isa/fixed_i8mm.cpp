@@ -1,5 +1,6 @@
-// Integer attention with Arm 8-bit matrix products: 32 registers; 4 rows x 16 keys take sixteen, and so do 2 rows x 16 values in two
-// bytes. One row alone leaves half of each product empty: dot products serve it better.
+// Integer attention with Arm 8-bit matrix products: 32 registers; 4 rows x 16 keys take sixteen, and so do 2
+// rows x 16 values in two bytes. One row alone leaves half of each product empty: dot products serve it
+// better.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_I8MM
@@ -25,7 +26,8 @@ using stored = i8mm<int8_t, 16>;
 using arranged = i8mm<eight_deep, 32>;
 
 void attend(const fixed_job& job) {
-  job.rows == 1 && !job.panels->arranged() ? fixed_dotprod_kernel.attend(job) : attend_by_form<stored, arranged>(job);
+  job.rows == 1 && !job.panels->arranged() ? fixed_dotprod_kernel.attend(job)
+                                           : attend_by_form<stored, arranged>(job);
 }
 
 size_t scratch(const fixed_plan& p, int32_t rows) {
@@ -34,6 +36,7 @@ size_t scratch(const fixed_plan& p, int32_t rows) {
 }
 
 } // namespace
-const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows, scratch, attend, {pair_groups, 1}, {pair_groups, 1}};
+const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows,  scratch,
+                                        attend,           {pair_groups, 1}, {pair_groups, 1}};
 } // namespace fovea::fixed
 #endif

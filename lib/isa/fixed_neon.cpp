@@ -1,5 +1,5 @@
-// Integer attention on Arm with NEON and no dot products: 64-bit cores have 32 registers, 32-bit ones sixteen; 4 rows x 8 keys or
-// 4 rows x 16 values take half of them.
+// Integer attention on Arm with NEON and no dot products: 64-bit cores have 32 registers, 32-bit ones
+// sixteen; 4 rows x 8 keys or 4 rows x 16 values take half of them.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_NEON

@@ -14,6 +14,7 @@ void attend_reference(const fixed_job& job) {
 size_t reference_scratch(const fixed_plan& p, int32_t) { return scalar_row::scratch(p); }
 
 } // namespace
-const fixed_kernel fixed_scalar_kernel = {FOVEA_FIXED_SCALAR, 1, reference_scratch, attend_reference, {nullptr, 1}, {nullptr, 1}};
+const fixed_kernel fixed_scalar_kernel = {
+    FOVEA_FIXED_SCALAR, 1, reference_scratch, attend_reference, {nullptr, 1}, {nullptr, 1}};
 } // namespace fovea::fixed
 #endif

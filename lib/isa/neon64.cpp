@@ -1,4 +1,5 @@
-// 64-bit Arm: 32 registers of four lanes, a tile of 4 x 16 takes sixteen, so that eight can wait for the next vector.
+// 64-bit Arm: 32 registers of four lanes, a tile of 4 x 16 takes sixteen, so that eight can wait for the next
+// vector.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_NEON64

@@ -1,4 +1,5 @@
-// NEON, 32 and 64 bit, by its own intrinsics: through xsimd's tables of function pointers gcc makes a call of nearly every operation.
+// NEON, 32 and 64 bit, by its own intrinsics: through xsimd's tables of function pointers gcc makes a call of
+// nearly every operation.
 #pragma once
 #include <arm_neon.h>
 
@@ -10,33 +11,44 @@ struct neon_isa {
   using reg = float32x4_t;
   static constexpr int lanes = 4, columns_at_once = 4, rows_a_pointer = 1;
   static constexpr int crowded = 1000;
-  static constexpr bool smaller_stairs = false, joins_rows = false, scores_4x4 = false, four_row_shapes = false, tells_fraction = false,
-                        fetches_values = false;
+  static constexpr bool smaller_stairs = false, joins_rows = false, scores_4x4 = false,
+                        four_row_shapes = false, tells_fraction = false, fetches_values = false;
 #if defined(__aarch64__)
   static constexpr bool by_lane = true; // a product may take one factor from any lane of a register
   using sixteen = float32x4x4_t;
-  // In assembly, because compilers copy and spill accumulators of intrinsics here, and make two instructions of a load that moves p on.
-  // Volatile keeps loads where they are written: earlier ones would need more registers than there are.
+  // In assembly, because compilers copy and spill accumulators of intrinsics here, and make two instructions
+  // of a load that moves p on. Volatile keeps loads where they are written: earlier ones would need more
+  // registers than there are.
   static FOVEA_INLINE reg fma_by_lane(reg a, int lane, reg b, reg c) {
     __asm__("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(c) : "w"(b), "w"(a), "i"(lane));
     return c;
   }
-  static FOVEA_INLINE void add_product(reg& z, reg x, reg y) { __asm__("fmla %0.4s, %1.4s, %2.4s" : "+w"(z) : "w"(x), "w"(y)); }
+  static FOVEA_INLINE void add_product(reg& z, reg x, reg y) {
+    __asm__("fmla %0.4s, %1.4s, %2.4s" : "+w"(z) : "w"(x), "w"(y));
+  }
   static FOVEA_INLINE void load_pair(const float*& p, reg& x, reg& y) {
-    __asm__ volatile("ldp %q0, %q1, [%2], 32" : "=w"(x), "=w"(y), "+r"(p) : "m"(*reinterpret_cast<const float(*)[8]>(p)));
+    __asm__ volatile("ldp %q0, %q1, [%2], 32"
+                     : "=w"(x), "=w"(y), "+r"(p)
+                     : "m"(*reinterpret_cast<const float(*)[8]>(p)));
   }
 #if defined(__clang__) // its assembly does not take four registers as one
-  static FOVEA_INLINE sixteen load_sixteen(const float*& p, ptrdiff_t step) { return vld1q_f32_x4((p += step) - step); }
+  static FOVEA_INLINE sixteen load_sixteen(const float*& p, ptrdiff_t step) {
+    return vld1q_f32_x4((p += step) - step);
+  }
   static FOVEA_INLINE sixteen add_products(const float* z, const sixteen& x, const reg (&y)[4]) {
-    return {{fma(x.val[0], y[0], load(z)), fma(x.val[1], y[1], load(z)), fma(x.val[2], y[2], load(z)), fma(x.val[3], y[3], load(z))}};
+    return {{fma(x.val[0], y[0], load(z)), fma(x.val[1], y[1], load(z)), fma(x.val[2], y[2], load(z)),
+             fma(x.val[3], y[3], load(z))}};
   }
 #else
   static FOVEA_INLINE sixteen load_sixteen(const float*& p, ptrdiff_t step) { // step floats on
     sixteen x;
-    __asm__ volatile("ld1 {%S0.4s - %V0.4s}, [%1], %2" : "=w"(x), "+r"(p) : "r"(4 * step), "m"(*reinterpret_cast<const float(*)[16]>(p)));
+    __asm__ volatile("ld1 {%S0.4s - %V0.4s}, [%1], %2"
+                     : "=w"(x), "+r"(p)
+                     : "r"(4 * step), "m"(*reinterpret_cast<const float(*)[16]>(p)));
     return x;
   }
-  static FOVEA_INLINE sixteen add_products(const float (&z)[16], const sixteen& x, const reg (&y)[4]) { // z + x * y, z loaded anew
+  static FOVEA_INLINE sixteen add_products(const float (&z)[16], const sixteen& x,
+                                           const reg (&y)[4]) { // z + x * y, z loaded anew
     sixteen sum;
     __asm__(
         "ld1 {%S0.4s - %V0.4s}, %1\n\t"
@@ -45,7 +57,8 @@ struct neon_isa {
         "fmla %U0.4s, %4.4s, %8.4s\n\t"
         "fmla %V0.4s, %5.4s, %9.4s"
         : "=&w"(sum)
-        : "Q"(z), "w"(x.val[0]), "w"(x.val[1]), "w"(x.val[2]), "w"(x.val[3]), "w"(y[0]), "w"(y[1]), "w"(y[2]), "w"(y[3]));
+        : "Q"(z), "w"(x.val[0]), "w"(x.val[1]), "w"(x.val[2]), "w"(x.val[3]), "w"(y[0]), "w"(y[1]), "w"(y[2]),
+          "w"(y[3]));
     return sum;
   }
 #endif
@@ -76,7 +89,9 @@ struct neon_isa {
     const uint32x2_t both = vand_u32(vget_low_u32(right), vget_high_u32(right));
     return (vget_lane_u32(both, 0) & vget_lane_u32(both, 1)) == 0;
   }
-  static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) { return vbslq_f32(vceqq_f32(x, vdupq_n_f32(value)), a, b); }
+  static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) {
+    return vbslq_f32(vceqq_f32(x, vdupq_n_f32(value)), a, b);
+  }
   static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) {
     return vbslq_f32(vandq_u32(vcgeq_f32(lane, vdupq_n_f32(from)), vcltq_f32(lane, vdupq_n_f32(to))), a, b);
   }
@@ -90,7 +105,9 @@ struct neon_isa {
     return vget_lane_f32(vpmax_f32(half, half), 0);
   }
   // 2^n, where n + 127 stands in the low bits of the float t
-  static FOVEA_INLINE reg power(reg t) { return vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(t), 23)); }
+  static FOVEA_INLINE reg power(reg t) {
+    return vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(t), 23));
+  }
   // x = m * 2^n with m in [sqrt(1/2), sqrt(2))
   static FOVEA_INLINE void split(reg x, reg& m, reg& n) {
     const int32x4_t bits = vreinterpretq_s32_f32(x);
@@ -118,7 +135,9 @@ struct neon_isa {
 #else
   static FOVEA_INLINE float32x4x2_t pairs(reg a, reg b) { return vtrnq_f32(a, b); }
   static FOVEA_INLINE reg low_halves(reg a, reg b) { return vcombine_f32(vget_low_f32(a), vget_low_f32(b)); }
-  static FOVEA_INLINE reg high_halves(reg a, reg b) { return vcombine_f32(vget_high_f32(a), vget_high_f32(b)); }
+  static FOVEA_INLINE reg high_halves(reg a, reg b) {
+    return vcombine_f32(vget_high_f32(a), vget_high_f32(b));
+  }
 #endif
 };
 

@@ -10,8 +10,8 @@ struct scalar_isa {
   using reg = float;
   static constexpr int lanes = 1;
   static constexpr int crowded = 1000;
-  static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, scores_4x4 = false, four_row_shapes = false,
-                        tells_fraction = false, fetches_values = false;
+  static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, scores_4x4 = false,
+                        four_row_shapes = false, tells_fraction = false, fetches_values = false;
   static constexpr int columns_at_once = 4, rows_a_pointer = 1;
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
@@ -26,7 +26,9 @@ struct scalar_isa {
   static FOVEA_INLINE reg min(reg x, reg ceiling) { return x < ceiling ? x : ceiling; }
   static FOVEA_INLINE float largest(reg x) { return x; }
   static FOVEA_INLINE float sum_tree(reg x) { return x; }
-  static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) { return lane >= from && lane < to ? a : b; }
+  static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) {
+    return lane >= from && lane < to ? a : b;
+  }
   static FOVEA_INLINE bool any_nan(reg x) { return x != x; }
   static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) { return x == value ? a : b; }
   // x = m * 2^n with m in [sqrt(1/2), sqrt(2))

@@ -1,5 +1,6 @@
-// Plain floats for cores without fused multiply-add: Arm before VFPv4, x86 before SSE4.1, cores without FPU. Every product is rounded
-// before it is added, so this ISA carries no bit promise. fmaf of a C library would keep it, and be 5 to 17 times slower.
+// Plain floats for cores without fused multiply-add: Arm before VFPv4, x86 before SSE4.1, cores without FPU.
+// Every product is rounded before it is added, so this ISA carries no bit promise. fmaf of a C library would
+// keep it, and be 5 to 17 times slower.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_SCALAR_NO_FMA

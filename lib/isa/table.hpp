@@ -3,5 +3,6 @@
 #include "f32/kernel.hpp"
 
 namespace fovea::f32 {
-extern const kernel scalar_no_fma_kernel, scalar_kernel, sse41_kernel, avx2_kernel, avx512_kernel, neon_kernel, neon64_kernel;
+extern const kernel scalar_no_fma_kernel, scalar_kernel, sse41_kernel, avx2_kernel, avx512_kernel,
+    neon_kernel, neon64_kernel;
 } // namespace fovea::f32

@@ -1,4 +1,5 @@
-// An ISA of x86 by way of xsimd: what the kernels need of one register. The only file of the library that includes xsimd.
+// An ISA of x86 by way of xsimd: what the kernels need of one register. The only file of the library that
+// includes xsimd.
 #pragma once
 #include <xsimd/xsimd.hpp>
 
@@ -14,7 +15,8 @@ struct xsimd_isa {
   static constexpr int crowded = 1000; // registers in use from which on add_product is called for: never
   static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, scores_4x4 = false;
   static constexpr bool four_row_shapes = false, tells_fraction = false, fetches_values = false;
-  static constexpr int columns_at_once = 4, rows_a_pointer = 3; // an address may add another register once or twice
+  static constexpr int columns_at_once = 4,
+                       rows_a_pointer = 3; // an address may add another register once or twice
   static FOVEA_INLINE reg load(const float* p) { return reg::load_unaligned(p); }
   static FOVEA_INLINE void store(float* p, reg x) { x.store_unaligned(p); }
   static FOVEA_INLINE reg spread(float x) { return reg(x); }
@@ -51,15 +53,20 @@ struct xsimd_isa {
     return xsimd::select((lane >= reg(from)) & (lane < reg(to)), a, b);
   }
   static FOVEA_INLINE bool any_nan(reg x) { return xsimd::any(x != x); }
-  static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) { return xsimd::select(x == reg(value), a, b); }
+  static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) {
+    return xsimd::select(x == reg(value), a, b);
+  }
   // x = m * 2^n with m in [sqrt(1/2), sqrt(2))
   static FOVEA_INLINE void split(reg x, reg& m, reg& n) {
-    const ints bits = xsimd::bitwise_cast<int32_t>(x), k = (bits - ints(static_cast<int32_t>(root_half_bits))) >> 23;
+    const ints bits = xsimd::bitwise_cast<int32_t>(x),
+               k = (bits - ints(static_cast<int32_t>(root_half_bits))) >> 23;
     m = xsimd::bitwise_cast<float>(bits - (k << 23));
     n = xsimd::batch_cast<float>(k);
   }
   // 2^n, where n + 127 stands in the low bits of the float t
-  static FOVEA_INLINE reg power(reg t) { return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<int32_t>(t) << 23); }
+  static FOVEA_INLINE reg power(reg t) {
+    return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<int32_t>(t) << 23);
+  }
   // Four columns of as many rows as a register has lanes.
   template <class Row>
   static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {

@@ -1,5 +1,5 @@
-// Which integer ISAs this 64-bit Arm core can run, as its system tells it. The kernels' own files are compiled for more than every core
-// has; this one is not.
+// Which integer ISAs this 64-bit Arm core can run, as its system tells it. The kernels' own files are
+// compiled for more than every core has; this one is not.
 #pragma once
 #include "platforms/arm64/fixed_isas.hpp"
 #include "platforms/cpu_has.hpp"
@@ -28,7 +28,8 @@ inline uint32_t read_fixed_cpu() {
   };
   return fixed_isas_of_sysctl(ask) | fixed_isas_of_compiler();
 #elif defined(_WIN32)
-  return fixed_isas_of_windows([](unsigned long feature) { return IsProcessorFeaturePresent(feature); }) | fixed_isas_of_compiler();
+  return fixed_isas_of_windows([](unsigned long feature) { return IsProcessorFeaturePresent(feature); }) |
+         fixed_isas_of_compiler();
 #elif FOVEA_ASKS_ELF_AUX_INFO
   unsigned long hwcap = 0, hwcap2 = 0;
   if (elf_aux_info(AT_HWCAP, &hwcap, sizeof hwcap) != 0) hwcap = 0;

@@ -1,5 +1,5 @@
-// From the words in which systems speak of a 64-bit Arm core to its integer ISAs: bit i is set when ISA i can run. No system is asked
-// here, so tests can answer for any.
+// From the words in which systems speak of a 64-bit Arm core to its integer ISAs: bit i is set when ISA i can
+// run. No system is asked here, so tests can answer for any.
 #pragma once
 #include <stdint.h>
 
@@ -32,7 +32,8 @@ uint32_t fixed_isas_of_windows(Ask ask) {
   return fixed_isas_of(ask(dotprod) != 0, ask(i8mm) != 0);
 }
 
-// What the compiler was allowed to use anywhere: all there is on bare metal and on systems that cannot be asked.
+// What the compiler was allowed to use anywhere: all there is on bare metal and on systems that cannot be
+// asked.
 constexpr uint32_t fixed_isas_of_compiler() {
 #if defined(__ARM_FEATURE_DOTPROD) && defined(__ARM_FEATURE_MATMUL_INT8)
   return fixed_isas_of(true, true);

@@ -1,4 +1,5 @@
-// Starts a program on a bare Cortex-M board: vectors, memory, FPU, constructors, main with its arguments, and the exit code to the host.
+// Starts a program on a bare Cortex-M board: vectors, memory, FPU, constructors, main with its arguments, and
+// the exit code to the host.
 #include "semihosting.hpp"
 
 extern "C" {
@@ -6,7 +7,8 @@ extern uint32_t data_image, data_begin, data_end, bss_begin, bss_end, stack_top;
 using constructor = void (*)();
 extern constructor constructors_begin, constructors_end;
 int main(int argc, char** argv);
-[[noreturn]] __attribute__((weak)) void exit(int code); // of the C library, when there is one: it flushes what was printed
+[[noreturn]] __attribute__((weak)) void exit(
+    int code); // of the C library, when there is one: it flushes what was printed
 [[noreturn]] void reset();
 [[noreturn]] void report_fault();
 void fault();
@@ -50,12 +52,15 @@ int split(char* line, char** words) {
 } // namespace
 
 void report_fault() {
-  board::write_text("board: fault: a bad address, a stack overflow, or an instruction that this core lacks\n");
+  board::write_text(
+      "board: fault: a bad address, a stack overflow, or an instruction that this core lacks\n");
   board::exit_with(99);
 }
 
 // The stack may be what is broken: begin a new one.
-__attribute__((naked)) void fault() { asm volatile("ldr r0, =stack_top\n msr msp, r0\n bl report_fault\n .ltorg"); }
+__attribute__((naked)) void fault() {
+  asm volatile("ldr r0, =stack_top\n msr msp, r0\n bl report_fault\n .ltorg");
+}
 
 void reset() {
   open_coprocessors();
@@ -69,19 +74,20 @@ void reset() {
 }
 
 // Stack, reset, and fourteen faults and system exceptions: none of those is expected.
-extern "C" __attribute__((section(".vectors"), used)) const constructor vectors[16] = {reinterpret_cast<constructor>(&stack_top),
-                                                                                       reset,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault,
-                                                                                       fault};
+extern "C" __attribute__((section(".vectors"), used))
+const constructor vectors[16] = {reinterpret_cast<constructor>(&stack_top),
+                                 reset,
+                                 fault,
+                                 fault,
+                                 fault,
+                                 fault,
+                                 fault,
+                                 fault,
+                                 fault,
+                                 fault,
+                                 fault,
+                                 fault,
+                                 fault,
+                                 fault,
+                                 fault,
+                                 fault};

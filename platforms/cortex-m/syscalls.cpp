@@ -1,5 +1,5 @@
-// What newlib asks of a system, answered by semihosting: text goes to the host, the heap lies between data and stack, files do not exist.
-// For test programs only; the library itself needs none of this.
+// What newlib asks of a system, answered by semihosting: text goes to the host, the heap lies between data
+// and stack, files do not exist. For test programs only; the library itself needs none of this.
 #include <sys/stat.h>
 
 #include "semihosting.hpp"
@@ -45,5 +45,7 @@ int _kill(int, int) { return -1; }
 int _getpid() { return 1; }
 int _gettimeofday(void*, void*) { return -1; }
 unsigned long _times(void*) { return 0; }
-int __aeabi_atexit(void*, void (*)(void*), void*) { return 0; } // a program that ends with the board destroys nothing
+int __aeabi_atexit(void*, void (*)(void*), void*) {
+  return 0;
+} // a program that ends with the board destroys nothing
 }

@@ -1,6 +1,7 @@
-// For tests: while a function of the library runs, each unaligned load and store faults (CCR.UNALIGN_TRP), as firmware may have it.
-// The linker's --wrap sends every call here first. Outside the library nothing is trapped: the C++ library of the compiler reads
-// unaligned words. A Cortex-M0 or M23 has the trap always, and its C++ library keeps to it: there it is set once, before main.
+// For tests: while a function of the library runs, each unaligned load and store faults (CCR.UNALIGN_TRP), as
+// firmware may have it. The linker's --wrap sends every call here first. Outside the library nothing is
+// trapped: the C++ library of the compiler reads unaligned words. A Cortex-M0 or M23 has the trap always, and
+// its C++ library keeps to it: there it is set once, before main.
 #include <stdint.h>
 
 extern "C" {
@@ -24,7 +25,8 @@ struct trap_always {
 
 #else
 
-// r12 is the function, whose arguments stand in registers and on the stack. When the trap is set already, the library calls itself.
+// r12 is the function, whose arguments stand in registers and on the stack. When the trap is set already, the
+// library calls itself.
 asm(R"(
   .syntax unified
   .thumb

@@ -1,4 +1,5 @@
-// What this x86 core and its operating system can run: cpuid, and XGETBV for the registers that the system saves.
+// What this x86 core and its operating system can run: cpuid, and XGETBV for the registers that the system
+// saves.
 #pragma once
 #include <cpuid.h>
 

@@ -1,5 +1,6 @@
-// A program of somebody else's: it links fovea, computes one attention in floats and one in integers, and knows the bits that come out.
-// tools/check/integration builds it in projects with flags of their own, and by a Makefile.
+// A program of somebody else's: it links fovea, computes one attention in floats and one in integers, and
+// knows the bits that come out. tools/check/integration builds it in projects with flags of their own, and by
+// a Makefile.
 #include <cstdio>
 #include <cstring>
 
@@ -52,13 +53,15 @@ void prepare(tensors<T>& x, Call& call) {
 // Bits count, not numbers: one rounding more or less is another digest.
 unsigned long long digest_of(const void* results, size_t size) {
   unsigned long long digest = 0xCBF29CE484222325u;
-  for (size_t i = 0; i < size; ++i) digest = (digest ^ static_cast<const unsigned char*>(results)[i]) * 0x100000001B3u;
+  for (size_t i = 0; i < size; ++i)
+    digest = (digest ^ static_cast<const unsigned char*>(results)[i]) * 0x100000001B3u;
   return digest;
 }
 
-bool agrees(const char* what, const char* isa, int32_t status, unsigned long long digest, unsigned long long golden) {
-  std::printf("%s, %s: status %d, digest %08lx%08lx\n", what, isa, static_cast<int>(status), static_cast<unsigned long>(digest >> 32),
-              static_cast<unsigned long>(digest & 0xffffffffu));
+bool agrees(const char* what, const char* isa, int32_t status, unsigned long long digest,
+            unsigned long long golden) {
+  std::printf("%s, %s: status %d, digest %08lx%08lx\n", what, isa, static_cast<int>(status),
+              static_cast<unsigned long>(digest >> 32), static_cast<unsigned long>(digest & 0xffffffffu));
   return status == FOVEA_OK && digest == golden;
 }
 
@@ -85,7 +88,8 @@ bool floats_agree() {
   row.columns = keys;
   const unsigned long long digest = digest_of(x.out, sizeof x.out) ^ digest_of(lse, sizeof lse);
   if (status == FOVEA_OK && fovea_softmax(&row) != FOVEA_OK) return false;
-  return agrees("floats", fovea_isa_name(fovea_isa()), status, digest ^ digest_of(weights, sizeof weights), golden_floats);
+  return agrees("floats", fovea_isa_name(fovea_isa()), status, digest ^ digest_of(weights, sizeof weights),
+                golden_floats);
 #endif
 }
 
@@ -99,7 +103,8 @@ bool integers_agree() {
   call.scale.out_multiplier = 1 << 30;
   call.scale.out_shift = 1;
   const int32_t status = fovea_fixed_attend(&call, scratch, sizeof scratch);
-  return agrees("integers", fovea_fixed_isa_name(fovea_fixed_isa()), status, digest_of(x.out, sizeof x.out), golden_integers);
+  return agrees("integers", fovea_fixed_isa_name(fovea_fixed_isa()), status, digest_of(x.out, sizeof x.out),
+                golden_integers);
 }
 
 } // namespace

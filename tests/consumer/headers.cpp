@@ -1,4 +1,5 @@
-// Everything of the public headers that expands or is instantiated in a program of somebody else's, who may have any warning switched on.
+// Everything of the public headers that expands or is instantiated in a program of somebody else's, who may
+// have any warning switched on.
 #include "fovea/fixed.h"
 #include "fovea/fixed.hpp"
 #include "fovea/fixed_quantize.h"
@@ -23,6 +24,6 @@ int main() {
   fovea::make_tflite_tables(0.1, 1, tables);
   const fovea::fixed_scale_answer scale = fovea::make_fixed_scale({0.1, 0.1, 0.1, 0, 0}, 64);
   const int32_t status = memory.append(row, row) | memory.attend(row, out);
-  return FOVEA_REASON(status) + FOVEA_ARGUMENT(status) + (scale.refusal ? 1 : 0) + scratch[0] + fast_scratch[0] + integer_scratch[0] +
-         panels[0] + typed_scratch.bytes[0];
+  return FOVEA_REASON(status) + FOVEA_ARGUMENT(status) + (scale.refusal ? 1 : 0) + scratch[0] +
+         fast_scratch[0] + integer_scratch[0] + panels[0] + typed_scratch.bytes[0];
 }

@@ -1,5 +1,6 @@
-// A legal integer call, made in every way: each ISA and entry, any scratch, any parts, K and V in rows and in panels. All must give the bits
-// of the written arithmetic (S8), the same bits (S16), and what the textbook says.
+// A legal integer call, made in every way: each ISA and entry, any scratch, any parts, K and V in rows and in
+// panels. All must give the bits of the written arithmetic (S8), the same bits (S16), and what the textbook
+// says.
 #pragma once
 #include "fixed_textbook.hpp"
 
@@ -33,9 +34,11 @@ class runner {
   size_t draw_scratch(const fovea_fixed_attention& a, bytes& in) const {
     const size_t least = fovea_fixed_scratch(&a), best = fovea_fixed_scratch_best(&a);
     const bool rows = !in_panels(a) && a.q.dtype == FOVEA_FIXED_S8;
-    const size_t promised = rows ? FOVEA_FIXED_SCRATCH_ROWS(a.dim, v_dim(a)) : FOVEA_FIXED_SCRATCH(a.dim, v_dim(a));
+    const size_t promised = rows ? FOVEA_FIXED_SCRATCH_ROWS(a.dim, v_dim(a))
+                                 : FOVEA_FIXED_SCRATCH(a.dim, v_dim(a));
     if (least == 0 || best < least || least > promised)
-      finding("scratch of " + std::to_string(least) + " to " + std::to_string(best) + ", promised " + std::to_string(promised),
+      finding("scratch of " + std::to_string(least) + " to " + std::to_string(best) + ", promised " +
+                  std::to_string(promised),
               in_words(a));
     switch (in.between(0, 5)) {
       case 1:
@@ -67,7 +70,8 @@ class runner {
     const fovea_fixed_attention a = resolved(call_);
     for (int32_t h = 0; h < a.q_heads; ++h)
       for (int32_t i = 0; i < a.queries; ++i)
-        visit(static_cast<unsigned char*>(a.out.data) + (h * a.out.head_stride + i * a.out.token_stride) * (1 << a.out.dtype),
+        visit(static_cast<unsigned char*>(a.out.data) +
+                  (h * a.out.head_stride + i * a.out.token_stride) * (1 << a.out.dtype),
               static_cast<size_t>(v_dim(a)) << a.out.dtype);
   }
 
@@ -79,18 +83,23 @@ class runner {
 inline fovea_fixed_attention packed(const fovea_fixed_attention& a, bytes& in, memory& own) {
   fovea_fixed_attention b = a;
   const auto pack = [&](auto by, fovea_fixed_in& x, int32_t dim) {
-    const size_t whole = FOVEA_FIXED_PANELS(a.keys, dim), gap = in.one_in(2) ? static_cast<size_t>(in.between(0, 9)) : 0;
+    const size_t whole = FOVEA_FIXED_PANELS(a.keys, dim),
+                 gap = in.one_in(2) ? static_cast<size_t>(in.between(0, 9)) : 0;
     const auto heads = static_cast<size_t>(kv_heads(a));
-    int8_t* panels = own.take_of<int8_t>(a.keys == 0 ? 0 : (heads - 1) * (whole + gap) + whole, static_cast<size_t>(in.between(0, 3)));
+    int8_t* panels = own.take_of<int8_t>(a.keys == 0 ? 0 : (heads - 1) * (whole + gap) + whole,
+                                         static_cast<size_t>(in.between(0, 3)));
     const int32_t before = in.between(0, a.keys);
     for (size_t g = 0; g < heads; ++g) {
       const int8_t* rows = static_cast<const int8_t*>(x.data) + static_cast<ptrdiff_t>(g) * x.head_stride;
       int8_t* to = panels + g * (whole + gap);
       int32_t status = by(to, 0, rows, x.token_stride, before, dim);
-      if (status == FOVEA_OK) status = by(to, before, rows + before * x.token_stride, x.token_stride, a.keys - before, dim);
-      if (status != FOVEA_OK) finding("keys or values of a legal call are not packed: " + status_text(status), in_words(a));
+      if (status == FOVEA_OK)
+        status = by(to, before, rows + before * x.token_stride, x.token_stride, a.keys - before, dim);
+      if (status != FOVEA_OK)
+        finding("keys or values of a legal call are not packed: " + status_text(status), in_words(a));
     }
-    x.data = panels, x.layout = FOVEA_PANELS, x.token_stride = 0, x.head_stride = gap == 0 ? 0 : static_cast<ptrdiff_t>(whole + gap);
+    x.data = panels, x.layout = FOVEA_PANELS, x.token_stride = 0,
+    x.head_stride = gap == 0 ? 0 : static_cast<ptrdiff_t>(whole + gap);
   };
   pack(fovea_fixed_pack_keys, b.k, a.dim);
   pack(fovea_fixed_pack_values, b.v, v_dim(a));
@@ -98,27 +107,36 @@ inline fovea_fixed_attention packed(const fovea_fixed_attention& a, bytes& in, m
 }
 
 inline bool has_tables(const fovea_fixed_attention& a) {
-  return a.head_scales != nullptr || a.key_multipliers.data != nullptr || a.value_weights.data != nullptr || a.key_sums.data != nullptr ||
-         a.mask.data != nullptr || a.bias.data != nullptr || a.alibi != nullptr || a.sinks != nullptr;
+  return a.head_scales != nullptr || a.key_multipliers.data != nullptr || a.value_weights.data != nullptr ||
+         a.key_sums.data != nullptr || a.mask.data != nullptr || a.bias.data != nullptr ||
+         a.alibi != nullptr || a.sinks != nullptr;
 }
 
 inline bool slopes_overflow(const fovea_fixed_attention& a) {
   const fixed_reference::call x{a};
   for (int32_t h = 0; a.alibi != nullptr && h < a.q_heads; ++h)
-    if (std::fabs(static_cast<double>(a.alibi[h])) * (std::fabs(static_cast<double>(x.position(0))) + 200000) > 0x1p56) return true;
+    if (std::fabs(static_cast<double>(a.alibi[h])) *
+            (std::fabs(static_cast<double>(x.position(0))) + 200000) >
+        0x1p56)
+      return true;
   return false;
 }
 inline bool known_fault(const fovea_fixed_attention& a) {
-  const bool sink = a.sinks != nullptr && a.v.zero_point != 0, slopes = a.weight_bits == 22 && slopes_overflow(a);
+  const bool sink = a.sinks != nullptr && a.v.zero_point != 0,
+             slopes = a.weight_bits == 22 && slopes_overflow(a);
   bool small = false;
   for (int32_t h = 0; a.out.dtype == FOVEA_FIXED_F32 && h < a.q_heads; ++h)
-    small = small || fixed_reference::call{a}.scale(h).f32_scale >> 23 < 64; // scales over sums become denormal, then zero
+    small = small || fixed_reference::call{a}.scale(h).f32_scale >> 23 <
+                         64; // scales over sums become denormal, then zero
   bool steep = false;
   for (int32_t h = 0; a.q.dtype == FOVEA_FIXED_S16 && a.out.dtype == FOVEA_FIXED_S16 && h < a.q_heads; ++h)
     steep = steep || fixed_reference::call{a}.scale(h).out_shift > 14; // shifts by less than nothing
-  return known::fault(sink || slopes || small || steep);               // a sink with a zero point of v; ALiBi of 22 bits leaves 64
+  return known::fault(sink || slopes || small ||
+                      steep); // a sink with a zero point of v; ALiBi of 22 bits leaves 64
 }
-inline bool sums_overflow(const fovea_fixed_attention& a) { return known::fault(a.q.zero_point != 0); } // of keys that nobody sees
+inline bool sums_overflow(const fovea_fixed_attention& a) {
+  return known::fault(a.q.zero_point != 0);
+} // of keys that nobody sees
 
 // `call` is legal, owns its memory and is small.
 inline void check_results(const fovea_fixed_attention& call, memory& all, bytes& in) {
@@ -127,7 +145,8 @@ inline void check_results(const fovea_fixed_attention& call, memory& all, bytes&
   const runner runs(call, all);
   const bool s16 = a.q.dtype == FOVEA_FIXED_S16;
   std::vector<int32_t> sinks; // the written arithmetic takes them as they are
-  for (int32_t h = 0; a.sinks != nullptr && h < a.q_heads; ++h) sinks.push_back(std::clamp(a.sinks[h], 1 - (1 << 28), (1 << 28) - 1));
+  for (int32_t h = 0; a.sinks != nullptr && h < a.q_heads; ++h)
+    sinks.push_back(std::clamp(a.sinks[h], 1 - (1 << 28), (1 << 28) - 1));
   if (a.sinks != nullptr) a.sinks = sinks.data();
   std::vector<unsigned char> expected;
   if (!s16) expected = fixed_reference::output(a);
@@ -147,9 +166,12 @@ inline void check_results(const fovea_fixed_attention& call, memory& all, bytes&
                                                     in);
     if (expected.empty()) expected = got;
     if (got == expected) continue;
-    const size_t n = static_cast<size_t>(std::mismatch(got.begin(), got.end(), expected.begin()).first - got.begin()) >> a.out.dtype;
-    finding("result " + std::to_string(n) + " is " + number(number_at(a, got.data() + (n << a.out.dtype))) + " instead of " +
-                number(number_at(a, expected.data() + (n << a.out.dtype))) + " on " + fovea_fixed_isa_name(isa),
+    const size_t n = static_cast<size_t>(std::mismatch(got.begin(), got.end(), expected.begin()).first -
+                                         got.begin()) >>
+                     a.out.dtype;
+    finding("result " + std::to_string(n) + " is " + number(number_at(a, got.data() + (n << a.out.dtype))) +
+                " instead of " + number(number_at(a, expected.data() + (n << a.out.dtype))) + " on " +
+                fovea_fixed_isa_name(isa),
             in_words(b));
   }
   check_textbook(a, expected);

@@ -1,4 +1,5 @@
-// A legal integer call out of bytes: shapes, strides, scales, tables, and data that reaches both ends of its type.
+// A legal integer call out of bytes: shapes, strides, scales, tables, and data that reaches both ends of its
+// type.
 #pragma once
 #include <algorithm>
 #include <sstream>
@@ -17,7 +18,8 @@ void fill(bytes& in, T* x, size_t count) {
   const float half = sizeof(T) == 1 ? 128 : 32768;
   for (size_t n = 0; n < count; ++n) {
     const float noise = data::noise(seed, static_cast<uint32_t>(n));
-    const float y = size == 255 ? (noise < 0 ? -half : half - 1) : half * noise * static_cast<float>(256 - size) / 256;
+    const float y = size == 255 ? (noise < 0 ? -half : half - 1)
+                                : half * noise * static_cast<float>(256 - size) / 256;
     x[n] = static_cast<T>(y < -half ? -half : y > half - 1 ? half - 1 : y);
   }
 }
@@ -70,8 +72,11 @@ class drawn_call {
     const uint32_t which = in.byte();
     const auto near = [&] { return std::max(0, call.first_key + in.between(-20, call.keys + 20)); };
     if ((which & 1) != 0) call.flags |= FOVEA_CAUSAL;
-    if ((which & 6) == 6) call.flags |= FOVEA_POSITION, call.position = call.first_key + in.between(-20, call.keys + 20);
-    if ((which & 8) != 0) call.flags |= FOVEA_WINDOW, call.window_left = in.between(-3, 100), call.window_right = in.between(-3, 100);
+    if ((which & 6) == 6)
+      call.flags |= FOVEA_POSITION, call.position = call.first_key + in.between(-20, call.keys + 20);
+    if ((which & 8) != 0)
+      call.flags |= FOVEA_WINDOW, call.window_left = in.between(-3, 100),
+                                  call.window_right = in.between(-3, 100);
     if ((which & 48) == 48) call.prefix = near();
     if ((which & 0x50) == 0x50) call.keep_first = near();
     const int32_t far[] = {INT32_MAX, INT32_MIN, (1 << 27) + 1, 1 << 30, -(1 << 30), INT32_MAX - 100};
@@ -84,12 +89,15 @@ class drawn_call {
     fill(in, data, count);
     to.data = data;
   }
-  size_t place(bytes& in, int32_t heads, int32_t tokens, int32_t dim, bool written, ptrdiff_t& head_stride, ptrdiff_t& token_stride) {
+  size_t place(bytes& in, int32_t heads, int32_t tokens, int32_t dim, bool written, ptrdiff_t& head_stride,
+               ptrdiff_t& token_stride) {
     const strides s = draw_strides(in, heads, tokens, dim, written);
     head_stride = s.head, token_stride = s.token;
     strides whole = s;
     resolve(whole.head, whole.token, tokens, dim);
-    return heads == 0 || tokens == 0 ? 0 : static_cast<size_t>((heads - 1) * whole.head + (tokens - 1) * whole.token + dim);
+    return heads == 0 || tokens == 0
+               ? 0
+               : static_cast<size_t>((heads - 1) * whole.head + (tokens - 1) * whole.token + dim);
   }
   void place_input(bytes& in, int32_t heads, int32_t tokens, int32_t dim, fovea_fixed_in& to) {
     const size_t count = place(in, heads, tokens, dim, false, to.head_stride, to.token_stride);
@@ -100,7 +108,8 @@ class drawn_call {
     place_input(in, kv_heads(call), call.keys, call.dim, call.k);
     place_input(in, kv_heads(call), call.keys, v_dim(call), call.v);
     fovea_fixed_out& o = call.out;
-    o.data = all.take(place(in, call.q_heads, call.queries, v_dim(call), true, o.head_stride, o.token_stride) << o.dtype);
+    o.data = all.take(place(in, call.q_heads, call.queries, v_dim(call), true, o.head_stride, o.token_stride)
+                      << o.dtype);
   }
 
   // Scales as fixed.hpp makes them, or any number that is allowed.
@@ -109,8 +118,9 @@ class drawn_call {
     const bool s16 = call.q.dtype == FOVEA_FIXED_S16;
     const double unit = 4.5 / (s16 ? 32767 : 127);
     const fovea::real_scales real{unit * in.one_of(some), unit, unit, unit * in.one_of(outs), 0};
-    fovea_fixed_scale s =
-        fovea::make_fixed_scale(real, call.dim, call.max_keys, call.q.dtype, call.q.zero_point != 0 || call.k.zero_point != 0).scale;
+    fovea_fixed_scale s = fovea::make_fixed_scale(real, call.dim, call.max_keys, call.q.dtype,
+                                                  call.q.zero_point != 0 || call.k.zero_point != 0)
+                              .scale;
     if (in.one_in(3)) {
       s.score_multiplier = in.between(1, INT32_MAX), s.score_shift = in.between(1, 31);
       s.out_multiplier = in.between(1, INT32_MAX), s.out_shift = in.between(-30, 20);
@@ -150,11 +160,13 @@ class drawn_call {
   }
   template <class T, class Number>
   void place_per_key(bytes& in, fovea_fixed_per_key& to, const Number& number) {
-    const ptrdiff_t stride = in.one_in(2) ? call.keys + in.between(0, 5) : 0, head = stride == 0 ? call.keys : stride;
+    const ptrdiff_t stride = in.one_in(2) ? call.keys + in.between(0, 5) : 0,
+                    head = stride == 0 ? call.keys : stride;
     T* x = all.take_of<T>(call.keys == 0 ? 0 : static_cast<size_t>((kv_heads(call) - 1) * head + call.keys));
     const T garbage = in.one_in(2) ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
     for (int32_t g = 0; g < kv_heads(call); ++g)
-      for (int32_t j = 0; j < call.keys; ++j) x[g * head + j] = seen(g, j) ? static_cast<T>(number(g, j)) : garbage;
+      for (int32_t j = 0; j < call.keys; ++j)
+        x[g * head + j] = seen(g, j) ? static_cast<T>(number(g, j)) : garbage;
     to = {x, stride};
   }
   int32_t key_sum(int32_t g, int32_t j) const {
@@ -175,9 +187,11 @@ class drawn_call {
     if (call.q.zero_point != 0 || in.one_in(16))
       place_per_key<int32_t>(in, call.key_sums, [&](int32_t g, int32_t j) { return key_sum(g, j); });
     int32_t least = call.scale.score_multiplier;
-    for (int32_t h = 0; call.head_scales != nullptr && h < call.q_heads; ++h) least = std::min(least, call.head_scales[h].score_multiplier);
+    for (int32_t h = 0; call.head_scales != nullptr && h < call.q_heads; ++h)
+      least = std::min(least, call.head_scales[h].score_multiplier);
     if ((which & 0x43) == 0x41)
-      place_per_key<int32_t>(in, call.key_multipliers, [&](int32_t, int32_t j) { return static_cast<double>(share(j)) * least; });
+      place_per_key<int32_t>(in, call.key_multipliers,
+                             [&](int32_t, int32_t j) { return static_cast<double>(share(j)) * least; });
     if ((which & 0x83) == 0x82 && call.v.zero_point == 0)
       place_per_key<int16_t>(in, call.value_weights, [&](int32_t, int32_t j) { return share(j) * 32767; });
   }
@@ -188,23 +202,31 @@ class drawn_call {
     const int32_t size = in.one_of(sizes);
     const uint32_t seed = in.byte();
     for (int32_t h = 0; h < call.q_heads; ++h)
-      x[h] = seed == 255 ? INT32_MIN : static_cast<int32_t>(static_cast<double>(data::noise(seed, static_cast<uint32_t>(h))) * size);
+      x[h] = seed == 255 ? INT32_MIN
+                         : static_cast<int32_t>(
+                               static_cast<double>(data::noise(seed, static_cast<uint32_t>(h))) * size);
     return x;
   }
 
   size_t place_rows(bytes& in, fovea_fixed_mask& m) {
     const uint32_t which = in.byte();
     m.query_stride = (which & 1) != 0 ? call.keys + in.between(0, 3) : 0;
-    m.head_stride = (which & 2) != 0 ? m.query_stride * std::max(call.queries - 1, 0) + call.keys + in.between(0, 3) : 0;
+    m.head_stride = (which & 2) != 0
+                        ? m.query_stride * std::max(call.queries - 1, 0) + call.keys + in.between(0, 3)
+                        : 0;
     const bool any = call.queries > 0 && call.keys > 0;
-    return any ? static_cast<size_t>((call.q_heads - 1) * m.head_stride + (call.queries - 1) * m.query_stride + call.keys) : 0;
+    return any ? static_cast<size_t>((call.q_heads - 1) * m.head_stride +
+                                     (call.queries - 1) * m.query_stride + call.keys)
+               : 0;
   }
   void place_mask(bytes& in) {
     const size_t count = place_rows(in, call.mask);
     unsigned char* x = all.take(count);
     const uint32_t seed = in.byte(), hidden = in.byte();
     for (size_t n = 0; n < count; ++n)
-      x[n] = data::noise(seed, static_cast<uint32_t>(n)) * 128 + 128 < static_cast<float>(hidden) ? 0 : static_cast<unsigned char>(n | 1);
+      x[n] = data::noise(seed, static_cast<uint32_t>(n)) * 128 + 128 < static_cast<float>(hidden)
+                 ? 0
+                 : static_cast<unsigned char>(n | 1);
     call.mask.data = x;
   }
   void place_bias(bytes& in) {
@@ -223,23 +245,26 @@ class drawn_call {
 
 inline std::string in_words(const fovea_fixed_attention& a) {
   std::ostringstream to;
-  const auto tensor = [&](const char* name, const void* data, ptrdiff_t head, ptrdiff_t token, int32_t dtype, int32_t zero) {
-    to << ", " << name << " at " << data << " strides " << head << ' ' << token << " dtype " << dtype << " zero " << zero;
+  const auto tensor = [&](const char* name, const void* data, ptrdiff_t head, ptrdiff_t token, int32_t dtype,
+                          int32_t zero) {
+    to << ", " << name << " at " << data << " strides " << head << ' ' << token << " dtype " << dtype
+       << " zero " << zero;
   };
   const auto table = [&](const char* name, const void* data, ptrdiff_t head, ptrdiff_t row) {
     if (data != nullptr) to << ", " << name << " at " << data << " strides " << head << ' ' << row;
   };
-  to << "heads " << a.q_heads << '/' << a.kv_heads << ", dims " << a.dim << '/' << a.v_dim << ", queries " << a.queries << ", keys "
-     << a.keys << " from " << a.first_key << " of " << a.max_keys << ", flags " << a.flags << ", position " << a.position << ", window "
-     << a.window_left << ' ' << a.window_right << ", prefix " << a.prefix << ", keep_first " << a.keep_first << ", weight_bits "
-     << a.weight_bits << ", k.layout " << a.k.layout;
+  to << "heads " << a.q_heads << '/' << a.kv_heads << ", dims " << a.dim << '/' << a.v_dim << ", queries "
+     << a.queries << ", keys " << a.keys << " from " << a.first_key << " of " << a.max_keys << ", flags "
+     << a.flags << ", position " << a.position << ", window " << a.window_left << ' ' << a.window_right
+     << ", prefix " << a.prefix << ", keep_first " << a.keep_first << ", weight_bits " << a.weight_bits
+     << ", k.layout " << a.k.layout;
   tensor("q", a.q.data, a.q.head_stride, a.q.token_stride, a.q.dtype, a.q.zero_point);
   tensor("k", a.k.data, a.k.head_stride, a.k.token_stride, a.k.dtype, a.k.zero_point);
   tensor("v", a.v.data, a.v.head_stride, a.v.token_stride, a.v.dtype, a.v.zero_point);
   tensor("out", a.out.data, a.out.head_stride, a.out.token_stride, a.out.dtype, a.out.zero_point);
   const fovea_fixed_scale& s = a.scale;
-  to << ", scale {" << s.score_multiplier << ", " << s.score_shift << ", " << s.score_pre_shift << ", " << s.out_multiplier << ", "
-     << s.out_shift << ", " << s.f32_scale << '}';
+  to << ", scale {" << s.score_multiplier << ", " << s.score_shift << ", " << s.score_pre_shift << ", "
+     << s.out_multiplier << ", " << s.out_shift << ", " << s.f32_scale << '}';
   table("head_scales", a.head_scales, 0, 0);
   table("key_multipliers", a.key_multipliers.data, a.key_multipliers.head_stride, 0);
   table("value_weights", a.value_weights.data, a.value_weights.head_stride, 0);

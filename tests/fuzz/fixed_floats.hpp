@@ -1,4 +1,5 @@
-// fixed_quantize.h: floats into integers, and the preparation of keys. Legal calls against definitions written anew.
+// fixed_quantize.h: floats into integers, and the preparation of keys. Legal calls against definitions
+// written anew.
 #pragma once
 #include <cfenv>
 
@@ -20,7 +21,18 @@ struct float_rows_call {
   wide elements() const { return wide{rows.rows} * rows.dim; }
 };
 
-enum quantizing { symmetric, asymmetric, to_s8, to_s16, tokens, mean, subtract, channel_scales, fold, quantizings };
+enum quantizing {
+  symmetric,
+  asymmetric,
+  to_s8,
+  to_s16,
+  tokens,
+  mean,
+  subtract,
+  channel_scales,
+  fold,
+  quantizings
+};
 
 inline size_t bytes_written(const float_rows_call& q, int32_t kind) {
   const auto all = static_cast<size_t>(q.elements()), dim = static_cast<size_t>(q.rows.dim);
@@ -110,7 +122,8 @@ inline void judge_floats(const float_rows_call& q, int32_t kind, judge& j) {
   if (kind == fold) j.leave_open(meet(in, out), "folding in place");
   if (j.decided() || !q.all.owns(in)) return;
   for (int32_t r = 0; r < q.rows.rows; ++r)
-    for (int32_t c = 0; c < q.rows.dim; ++c) j.forbid(!std::isfinite(q.at(r, c)), "a number that is not finite");
+    for (int32_t c = 0; c < q.rows.dim; ++c)
+      j.forbid(!std::isfinite(q.at(r, c)), "a number that is not finite");
   for (int32_t c = 0; kind == fold && q.all.owns(table) && c < q.rows.dim; ++c) {
     const float scale = static_cast<const float*>(q.table)[c];
     j.forbid(!std::isfinite(scale) || !(scale > 0), "a scale of a channel");
@@ -121,9 +134,9 @@ inline std::string in_words(const float_rows_call& q, int32_t kind) {
   const char* const names[] = {"symmetric", "asymmetric", "quantize_s8",    "quantize_s16", "quantize_tokens",
                                "mean",      "subtract",   "channel_scales", "fold"};
   std::ostringstream to;
-  to << "fovea_fixed_" << names[kind] << " of " << q.rows.rows << " x " << q.rows.dim << " at " << q.rows.data << " stride "
-     << q.rows.stride << ", out " << q.out << ", table " << q.table << ", scale " << q.scale << ", zero " << q.zero << ", choice "
-     << q.choice;
+  to << "fovea_fixed_" << names[kind] << " of " << q.rows.rows << " x " << q.rows.dim << " at " << q.rows.data
+     << " stride " << q.rows.stride << ", out " << q.out << ", table " << q.table << ", scale " << q.scale
+     << ", zero " << q.zero << ", choice " << q.choice;
   return to.str();
 }
 
@@ -140,7 +153,8 @@ inline double nearest(float x, float scale, int32_t zero, double low, double hig
 }
 
 // What a definition says of element n of the output, from the numbers before the call.
-inline void check_floats(const float_rows_call& q, const float_rows_call& before, int32_t kind, const std::string& words) {
+inline void check_floats(const float_rows_call& q, const float_rows_call& before, int32_t kind,
+                         const std::string& words) {
   const auto wrong = [&](const char* what, double got, double right) {
     finding(std::string(what) + " is " + number(got) + ", not " + number(right), words);
   };
@@ -149,11 +163,14 @@ inline void check_floats(const float_rows_call& q, const float_rows_call& before
   const float size = largest(before, 0, rows, 0, dim);
   if (kind == symmetric) {
     const float steps = q.choice == FOVEA_FIXED_S8 ? 127.0f : 32767.0f;
-    if (!(*floats > 0)) wrong("the scale", static_cast<double>(*floats), static_cast<double>(size / steps)); // not even a denormal
+    if (!(*floats > 0))
+      wrong("the scale", static_cast<double>(*floats),
+            static_cast<double>(size / steps)); // not even a denormal
     if (size > 1e-30f && std::fabs(*floats - size / steps) > 1e-6f * *floats)
       wrong("the scale", static_cast<double>(*floats), static_cast<double>(size / steps));
   }
-  if (kind == asymmetric && !(*floats > 0)) wrong("the scale", static_cast<double>(*floats), static_cast<double>(size));
+  if (kind == asymmetric && !(*floats > 0))
+    wrong("the scale", static_cast<double>(*floats), static_cast<double>(size));
   if (kind == asymmetric) {
     const int32_t zero = *static_cast<const int32_t*>(q.table);
     for (int32_t r = 0; r < rows; ++r)
@@ -165,12 +182,17 @@ inline void check_floats(const float_rows_call& q, const float_rows_call& before
   for (int32_t r = 0; r < rows; ++r)
     for (int32_t c = 0; c < dim; ++c) {
       const ptrdiff_t n = ptrdiff_t{r} * dim + c;
-      const float x = before.at(r, c), scale = kind == tokens ? static_cast<const float*>(q.table)[r] : q.scale;
+      const float x = before.at(r, c),
+                  scale = kind == tokens ? static_cast<const float*>(q.table)[r] : q.scale;
       double got = 0, right = 0;
       if (kind == to_s8 || kind == tokens)
-        got = static_cast<const int8_t*>(q.out)[n], right = nearest(x, scale, kind == tokens ? 0 : q.zero, -128, 127);
-      if (kind == to_s16) got = static_cast<const int16_t*>(q.out)[n], right = nearest(x, scale, 0, -32768, 32767);
-      if (kind == subtract) got = static_cast<double>(floats[n]), right = static_cast<double>(x - static_cast<const float*>(q.table)[c]);
+        got = static_cast<const int8_t*>(q.out)[n],
+        right = nearest(x, scale, kind == tokens ? 0 : q.zero, -128, 127);
+      if (kind == to_s16)
+        got = static_cast<const int16_t*>(q.out)[n], right = nearest(x, scale, 0, -32768, 32767);
+      if (kind == subtract)
+        got = static_cast<double>(floats[n]),
+        right = static_cast<double>(x - static_cast<const float*>(q.table)[c]);
       if (kind == fold) {
         const float by = static_cast<const float*>(q.table)[c];
         got = static_cast<double>(floats[n]), right = static_cast<double>(q.choice != 0 ? x / by : x * by);
@@ -179,7 +201,8 @@ inline void check_floats(const float_rows_call& q, const float_rows_call& before
     }
   for (int32_t c = 0; c < dim && kind == channel_scales; ++c) {
     const float right = largest(before, 0, rows, c, c + 1);
-    if (floats[c] != (right > 0 ? right : 1)) wrong("the scale of a channel", static_cast<double>(floats[c]), static_cast<double>(right));
+    if (floats[c] != (right > 0 ? right : 1))
+      wrong("the scale of a channel", static_cast<double>(floats[c]), static_cast<double>(right));
   }
   for (int32_t c = 0; c < dim && kind == mean; ++c) {
     double sum = 0;
@@ -190,7 +213,8 @@ inline void check_floats(const float_rows_call& q, const float_rows_call& before
   for (int32_t r = 0; r < rows && kind == tokens; ++r) {
     const float of_row = largest(before, r, r + 1, 0, dim), right = of_row > 0 ? of_row / 127 : 1,
                 got = static_cast<const float*>(q.table)[r];
-    if (!(std::fabs(got - right) <= 1e-6f * right)) wrong("the scale of a token", static_cast<double>(got), static_cast<double>(right));
+    if (!(std::fabs(got - right) <= 1e-6f * right))
+      wrong("the scale of a token", static_cast<double>(got), static_cast<double>(right));
   }
 }
 
@@ -201,7 +225,8 @@ inline void check_quantizing(bytes& in) {
   const bool hostile = in.one_in(2);
   q.data = q.rows.data;
   if (hostile) {
-    change_arguments(in, {{&q.data, &q.out, &q.table}, {&q.rows.rows, &q.rows.dim, &q.zero, &q.choice}, {&q.rows.stride}});
+    change_arguments(
+        in, {{&q.data, &q.out, &q.table}, {&q.rows.rows, &q.rows.dim, &q.zero, &q.choice}, {&q.rows.stride}});
     if (in.one_in(8)) std::memcpy(&q.scale, &in.one_of(special_bits), 4);
     if (in.one_in(16)) q.x = nullptr;
     q.rows.data = static_cast<const float*>(q.data);
@@ -211,9 +236,11 @@ inline void check_quantizing(bytes& in) {
   const std::string words = in_words(q, kind);
   judge j;
   judge_floats(q, kind, j);
-  const bool there =
-      !countable || (q.all.owns(q.read()) && q.all.owns(range_of(q.table, 1, 0, 1, 0, static_cast<wide>(table_bytes(q, kind)), 1)));
-  if (!there && fits(q.read()) && q.x != nullptr && q.rows.data != nullptr && reinterpret_cast<uintptr_t>(q.rows.data) % 4 == 0)
+  const bool there = !countable ||
+                     (q.all.owns(q.read()) &&
+                      q.all.owns(range_of(q.table, 1, 0, 1, 0, static_cast<wide>(table_bytes(q, kind)), 1)));
+  if (!there && fits(q.read()) && q.x != nullptr && q.rows.data != nullptr &&
+      reinterpret_cast<uintptr_t>(q.rows.data) % 4 == 0)
     return; // numbers are read to be judged
   float_rows_call before;
   before.rows = q.rows;
@@ -225,7 +252,8 @@ inline void check_quantizing(bytes& in) {
   }
   for (int32_t r = 0; !copy.empty() && r < q.rows.rows; ++r) {
     const float size = largest(before, r, r + 1, 0, q.rows.dim);
-    if (known::fault((kind == symmetric || kind == asymmetric || kind == tokens) && size > 0 && size < 1e-33f))
+    if (known::fault((kind == symmetric || kind == asymmetric || kind == tokens) && size > 0 &&
+                     size < 1e-33f))
       return; // the scale becomes 0
   }
   if (!agrees(j, q.all, words, [&] { return call_quantizing(q, kind); })) return;
@@ -237,7 +265,8 @@ inline void check_rows(bytes& in, uint32_t what) {
     case 0:
       return check_pack(in, in.byte() % 3);
     case 1:
-      return in.one_in(2) ? check_softmax<int8_t>(in, fovea_fixed_softmax_s8) : check_softmax<int16_t>(in, fovea_fixed_softmax_s16);
+      return in.one_in(2) ? check_softmax<int8_t>(in, fovea_fixed_softmax_s8)
+                          : check_softmax<int16_t>(in, fovea_fixed_softmax_s16);
     case 2:
       return in.one_in(2) ? check_tflite_bytes<int8_t>(in, fovea_tflite_softmax_s8)
                           : check_tflite_bytes<int16_t>(in, fovea_tflite_softmax_s8_s16);

@@ -1,5 +1,5 @@
-// Integer calls that are changed in places nobody would change: each must be judged as the header says, and a refusal leaves no trace. And
-// calls without work: they take no time, however large their counts are.
+// Integer calls that are changed in places nobody would change: each must be judged as the header says, and a
+// refusal leaves no trace. And calls without work: they take no time, however large their counts are.
 #pragma once
 #include "fixed_attend.hpp"
 #include "hostile.hpp"
@@ -104,49 +104,62 @@ inline void check_refusal(const fovea_fixed_attention& a, int32_t status, memory
   memory own;
   const size_t size = in.one_in(4) ? in.word() : 65536;
   const int32_t again = fovea_fixed_attend(&a, own.take(size), size);
-  if (again != status) finding("fovea_fixed_attend says " + status_text(again) + ", fovea_fixed_check " + status_text(status), in_words(a));
+  if (again != status)
+    finding("fovea_fixed_attend says " + status_text(again) + ", fovea_fixed_check " + status_text(status),
+            in_words(a));
   for (entry small : {fovea_fixed_attend_s8, fovea_fixed_attend_plain})
-    if (small(&a, own.take(size), size) == FOVEA_OK) finding("a small entry accepts what is refused: " + status_text(status), in_words(a));
+    if (small(&a, own.take(size), size) == FOVEA_OK)
+      finding("a small entry accepts what is refused: " + status_text(status), in_words(a));
   if (fovea_fixed_check(&a) != status) finding("fovea_fixed_check changes its mind", in_words(a));
-  if (fovea_fixed_scratch(&a) != 0 || fovea_fixed_scratch_best(&a) != 0) finding("a refused call has a size of scratch", in_words(a));
+  if (fovea_fixed_scratch(&a) != 0 || fovea_fixed_scratch_best(&a) != 0)
+    finding("a refused call has a size of scratch", in_words(a));
   if (!all.unchanged()) finding("a refused call wrote", in_words(a));
 }
 
-// What an integer entry multiplies: numbers of keys that a row sees must come from the functions that make them.
+// What an integer entry multiplies: numbers of keys that a row sees must come from the functions that make
+// them.
 inline bool numbers_are_made(const fovea_fixed_attention& before, const fovea_fixed_attention& a) {
   const auto same = [](const fovea_fixed_per_key& x, const fovea_fixed_per_key& y) {
     return x.data == y.data && x.head_stride == y.head_stride;
   };
-  const bool counts = a.keys == before.keys && a.q_heads == before.q_heads && a.kv_heads == before.kv_heads && a.dim == before.dim &&
-                      a.first_key == before.first_key && a.flags == before.flags && a.position == before.position &&
-                      a.queries == before.queries;
+  const bool counts = a.keys == before.keys && a.q_heads == before.q_heads && a.kv_heads == before.kv_heads &&
+                      a.dim == before.dim && a.first_key == before.first_key && a.flags == before.flags &&
+                      a.position == before.position && a.queries == before.queries;
   return same(before.key_multipliers, a.key_multipliers) && same(before.key_sums, a.key_sums) &&
-         same(before.value_weights, a.value_weights) && (counts || !has_tables(a)) && a.q.data == before.q.data &&
-         a.k.data == before.k.data && a.mask.data == before.mask.data && a.bias.data == before.bias.data && a.prefix == before.prefix &&
-         a.keep_first == before.keep_first && a.window_left == before.window_left && a.window_right == before.window_right &&
-         a.k.head_stride == before.k.head_stride && a.k.token_stride == before.k.token_stride && a.head_scales == before.head_scales &&
-         a.scale.score_multiplier == before.scale.score_multiplier && a.mask.head_stride == before.mask.head_stride &&
-         a.mask.query_stride == before.mask.query_stride && a.bias.head_stride == before.bias.head_stride &&
-         a.bias.query_stride == before.bias.query_stride;
+         same(before.value_weights, a.value_weights) && (counts || !has_tables(a)) &&
+         a.q.data == before.q.data && a.k.data == before.k.data && a.mask.data == before.mask.data &&
+         a.bias.data == before.bias.data && a.prefix == before.prefix && a.keep_first == before.keep_first &&
+         a.window_left == before.window_left && a.window_right == before.window_right &&
+         a.k.head_stride == before.k.head_stride && a.k.token_stride == before.k.token_stride &&
+         a.head_scales == before.head_scales && a.scale.score_multiplier == before.scale.score_multiplier &&
+         a.mask.head_stride == before.mask.head_stride && a.mask.query_stride == before.mask.query_stride &&
+         a.bias.head_stride == before.bias.head_stride && a.bias.query_stride == before.bias.query_stride;
 }
 
 inline void check_hostile(const fovea_fixed_attention& before, memory& all, bytes& in) {
   fovea_fixed_attention a = before;
-  for (int32_t changes = in.between(1, 3); changes > 0; --changes) in.one_in(2) ? change_pointer(a, in) : change_number(a, in);
+  for (int32_t changes = in.between(1, 3); changes > 0; --changes)
+    in.one_in(2) ? change_pointer(a, in) : change_number(a, in);
   if (!scales_are_there(a, all)) return;
   const naming name([&] { return in_words(a); });
-  if (known::fault(reinterpret_cast<uintptr_t>(a.head_scales) % 4 != 0)) return; // read before it is looked at
-  if (known::fault(a.q.data == nullptr || a.k.data == nullptr || a.v.data == nullptr || a.out.data == nullptr)) return; // rows of nothing
+  if (known::fault(reinterpret_cast<uintptr_t>(a.head_scales) % 4 != 0))
+    return; // read before it is looked at
+  if (known::fault(a.q.data == nullptr || a.k.data == nullptr || a.v.data == nullptr ||
+                   a.out.data == nullptr))
+    return; // rows of nothing
   judge j;
   judge_call(a, true, j);
-  for (ptrdiff_t stride : {a.q.head_stride, a.k.head_stride, a.v.head_stride, a.out.head_stride, a.q.token_stride, a.k.token_stride,
-                           a.v.token_stride, a.out.token_stride})
+  for (ptrdiff_t stride : {a.q.head_stride, a.k.head_stride, a.v.head_stride, a.out.head_stride,
+                           a.q.token_stride, a.k.token_stride, a.v.token_stride, a.out.token_stride})
     if (known::fault(stride > PTRDIFF_MAX / 8)) return; // bytes of a stride overflow
   const int32_t status = fovea_fixed_check(&a);
   const ruling r = j.result();
-  if (known::fault(r.is == verdict::legal && FOVEA_REASON(status) == FOVEA_OVERLAP && j.has_empty())) return; // called an overlap
-  if (r.is == verdict::illegal && status == FOVEA_OK) finding(std::string("an illegal call is accepted: ") + r.why, in_words(a));
-  if (r.is == verdict::legal && status != FOVEA_OK) finding("a legal call is refused: " + status_text(status), in_words(a));
+  if (known::fault(r.is == verdict::legal && FOVEA_REASON(status) == FOVEA_OVERLAP && j.has_empty()))
+    return; // called an overlap
+  if (r.is == verdict::illegal && status == FOVEA_OK)
+    finding(std::string("an illegal call is accepted: ") + r.why, in_words(a));
+  if (r.is == verdict::legal && status != FOVEA_OK)
+    finding("a legal call is refused: " + status_text(status), in_words(a));
   if (status != FOVEA_OK) return check_refusal(a, status, all, in);
   for (const auto* ranges : {&j.inputs(), &j.outputs()})
     for (const range& x : *ranges)
@@ -156,7 +169,8 @@ inline void check_hostile(const fovea_fixed_attention& before, memory& all, byte
   if (work < 1000000 && numbers_are_made(before, a)) check_results(a, all, in);
 }
 
-// A mistake of the caller that needs no change of the call: too little scratch, scratch over an argument, or none.
+// A mistake of the caller that needs no change of the call: too little scratch, scratch over an argument, or
+// none.
 inline void check_scratch(const fovea_fixed_attention& a, memory& all, bytes& in) {
   all.remember();
   memory own;
@@ -164,7 +178,8 @@ inline void check_scratch(const fovea_fixed_attention& a, memory& all, bytes& in
   const size_t least = fovea_fixed_scratch(&a);
   const auto refuses = [&](void* scratch, size_t size, int32_t reason) {
     const int32_t status = fovea_fixed_attend(&a, scratch, size);
-    if (status != (reason | FOVEA_ARG_SCRATCH << 8)) finding("bad scratch gives " + status_text(status), in_words(a));
+    if (status != (reason | FOVEA_ARG_SCRATCH << 8))
+      finding("bad scratch gives " + status_text(status), in_words(a));
     if (!all.unchanged()) finding("a call with bad scratch wrote", in_words(a));
   };
   refuses(nullptr, in.word(), FOVEA_NULL);
@@ -197,9 +212,12 @@ inline void check_idle(bytes& in) {
   a.out.dtype = s16 ? FOVEA_FIXED_S16 : FOVEA_FIXED_S8;
   if (!s16 && in.one_in(2)) a.k.layout = a.v.layout = FOVEA_PANELS;
   a.scale = {1 << 28, 31, s16 ? 11 : 0, 1 << 30, 1, 0x3f800000u};
-  const size_t results = static_cast<size_t>(a.queries) * static_cast<size_t>(a.q_heads) * static_cast<size_t>(a.dim) << a.out.dtype;
+  const size_t results = static_cast<size_t>(a.queries) * static_cast<size_t>(a.q_heads) *
+                             static_cast<size_t>(a.dim)
+                         << a.out.dtype;
   a.out.data = all.take(results);
-  if (in.one_in(2)) a.part = {0, 1 << in.between(0, 30)}, a.part.index = in.between(0, 1) * (a.part.count - 1);
+  if (in.one_in(2))
+    a.part = {0, 1 << in.between(0, 30)}, a.part.index = in.between(0, 1) * (a.part.count - 1);
   const naming name([&] { return in_words(a); });
   const size_t size = FOVEA_FIXED_SCRATCH_ROWS(a.dim, a.dim);
   unsigned char* scratch = all.take(size);
@@ -208,9 +226,11 @@ inline void check_idle(bytes& in) {
   fovea_fixed_scratch(&a), fovea_fixed_scratch_best(&a);
   const double taken = seconds() - begin;
   if (status != FOVEA_OK) finding("a legal call is refused: " + status_text(status), in_words(a));
-  if (taken > allowed_seconds) finding("a call without work takes " + std::to_string(taken) + " seconds", in_words(a));
+  if (taken > allowed_seconds)
+    finding("a call without work takes " + std::to_string(taken) + " seconds", in_words(a));
   for (size_t n = 0; a.part.count == 0 && n < results; ++n)
-    if (static_cast<unsigned char*>(a.out.data)[n] != 0) finding("a row that sees zeros is not zero", in_words(a));
+    if (static_cast<unsigned char*>(a.out.data)[n] != 0)
+      finding("a row that sees zeros is not zero", in_words(a));
 }
 
 } // namespace fuzz

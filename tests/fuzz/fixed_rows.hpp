@@ -1,5 +1,5 @@
-// What stands beside integer attention: panels and sums of keys, softmax of rows, floats into integers. Legal calls against definitions
-// written anew, hostile ones against the rules of the headers.
+// What stands beside integer attention: panels and sums of keys, softmax of rows, floats into integers. Legal
+// calls against definitions written anew, hostile ones against the rules of the headers.
 #pragma once
 #include "fixed_hostile.hpp"
 #include "fovea/fixed_quantize.h"
@@ -7,10 +7,12 @@
 
 namespace fuzz {
 
-constexpr uint32_t special_bits[] = {0,          0x80000000u, 0x3f800000u, 0x7fc00001u, 0x7f800001u, 0xffffffffu, 0x7f800000u, 0xff800000u,
-                                     0x00000001, 0x807fffffu, 0x00800000u, 0x7f7fffffu, 0xff7fffffu, 0x7f000000u, 0x2b800000u, 0xcb000000u};
+constexpr uint32_t special_bits[] = {
+    0,          0x80000000u, 0x3f800000u, 0x7fc00001u, 0x7f800001u, 0xffffffffu, 0x7f800000u, 0xff800000u,
+    0x00000001, 0x807fffffu, 0x00800000u, 0x7f7fffffu, 0xff7fffffu, 0x7f000000u, 0x2b800000u, 0xcb000000u};
 
-// Calls with a judge: a status that contradicts the ruling, or bytes that a refusal wrote, are findings. True when the call was made.
+// Calls with a judge: a status that contradicts the ruling, or bytes that a refusal wrote, are findings. True
+// when the call was made.
 template <class Make>
 bool agrees(const judge& j, memory& all, const std::string& words, const Make& make) {
   for (const auto* ranges : {&j.inputs(), &j.outputs()})
@@ -20,8 +22,10 @@ bool agrees(const judge& j, memory& all, const std::string& words, const Make& m
   all.remember();
   const naming name([&] { return words; });
   const int32_t status = make();
-  if (j.decided() && status == FOVEA_OK) finding(std::string("an illegal call is accepted: ") + j.result().why, words);
-  if (j.result().is == verdict::legal && status != FOVEA_OK) finding("a legal call is refused: " + status_text(status), words);
+  if (j.decided() && status == FOVEA_OK)
+    finding(std::string("an illegal call is accepted: ") + j.result().why, words);
+  if (j.result().is == verdict::legal && status != FOVEA_OK)
+    finding("a legal call is refused: " + status_text(status), words);
   if (status != FOVEA_OK && !all.unchanged()) finding("a refused call wrote", words);
   return status == FOVEA_OK;
 }
@@ -36,9 +40,14 @@ inline void change_arguments(bytes& in, const change& arguments) {
     std::vector<const void*> others;
     for (const void** p : arguments.pointers) others.push_back(*p);
     const uint32_t what = in.byte() % 3, which = in.byte();
-    if (what == 0) *arguments.counts[which % arguments.counts.size()] = in.one_in(2) ? in.one_of(odd_counts) : in.between(-40, 40);
-    if (what == 1 && !arguments.strides.empty()) *arguments.strides[which % arguments.strides.size()] = in.one_of(odd_strides);
-    if (what == 2) *arguments.pointers[which % arguments.pointers.size()] = odd_address(in, others[which % others.size()], others);
+    if (what == 0)
+      *arguments.counts[which % arguments.counts.size()] = in.one_in(2) ? in.one_of(odd_counts)
+                                                                        : in.between(-40, 40);
+    if (what == 1 && !arguments.strides.empty())
+      *arguments.strides[which % arguments.strides.size()] = in.one_of(odd_strides);
+    if (what == 2)
+      *arguments.pointers[which % arguments.pointers.size()] = odd_address(in, others[which % others.size()],
+                                                                           others);
   }
 }
 
@@ -64,7 +73,8 @@ inline void check_pack(bytes& in, uint32_t kind) {
   if (kind == 2) at = 0;
   const char* const names[] = {"fovea_fixed_pack_keys", "fovea_fixed_pack_values", "fovea_fixed_sum_keys"};
   std::ostringstream words;
-  words << names[kind] << '(' << to << ", " << at << ", " << rows << ", " << stride << ", " << count << ", " << dim << ')';
+  words << names[kind] << '(' << to << ", " << at << ", " << rows << ", " << stride << ", " << count << ", "
+        << dim << ')';
   judge j;
   j.forbid(dim < 1 || dim > 1024 || count < 0 || at < 0 || stride < 0, "counts");
   j.leave_open(count == 0 || wide{at} + count > surely_allowed_fixed, "an empty call, or many keys");
@@ -72,20 +82,25 @@ inline void check_pack(bytes& in, uint32_t kind) {
   if (!j.decided()) {
     const range read = range_of(rows, 1, 0, count, stride == 0 ? dim : stride, dim, 1);
     const wide begin = address(to), depth = up_to(dim, 16);
-    range written{begin, begin + (count == 0 ? 0 : kind == 2 ? wide{count} * 4 : up_to(wide{at} + count, 64) * depth)};
+    range written{begin, begin + (count == 0  ? 0
+                                  : kind == 2 ? wide{count} * 4
+                                              : up_to(wide{at} + count, 64) * depth)};
     j.read(j.cover(rows, read, 1, "rows"));
     j.cover(to, written, kind == 2 ? 4 : 1, "panels");
     if (kind != 2) written.begin += at / 64 * 64 * depth; // the panels before it may be anything
     if (count > 0 && kind == 2) j.write(written, "rows overlap the sums");
-    if (count > 0 && kind != 2) j.leave_open(meet(read, written), "rows within the panels"); // between keys that are written
-    if (count > 0 && at % 64 == 0 && count % 64 == 0) j.forbid(meet(read, written), "rows overlap the panels");
+    if (count > 0 && kind != 2)
+      j.leave_open(meet(read, written), "rows within the panels"); // between keys that are written
+    if (count > 0 && at % 64 == 0 && count % 64 == 0)
+      j.forbid(meet(read, written), "rows overlap the panels");
     if (count > 0 && !j.decided() && !(all.owns(written) && all.owns(read))) return;
     if (count > 0 && kind != 2 && meet(read, written) && !j.decided()) return;
   }
   const bool made = agrees(j, all, words.str(), [&] {
     const auto* x = static_cast<const int8_t*>(rows);
     if (kind == 2) return fovea_fixed_sum_keys(to_write<int32_t>(to), x, stride, count, dim);
-    return (kind == 0 ? fovea_fixed_pack_keys : fovea_fixed_pack_values)(to_write<int8_t>(to), at, x, stride, count, dim);
+    return (kind == 0 ? fovea_fixed_pack_keys : fovea_fixed_pack_values)(to_write<int8_t>(to), at, x, stride,
+                                                                         count, dim);
   });
   if (!made || fovea_fixed_panel_order() != 1) return;
   const ptrdiff_t depth = static_cast<ptrdiff_t>(up_to(dim, 16));
@@ -93,12 +108,15 @@ inline void check_pack(bytes& in, uint32_t kind) {
     const int8_t* x = static_cast<const int8_t*>(rows) + n * (stride == 0 ? dim : stride);
     int32_t sum = 0;
     for (int32_t c = 0; c < (kind == 0 ? depth : dim); ++c) {
-      const ptrdiff_t key = ptrdiff_t{at} + n, keys = key / 16 * 16 * depth + c / 4 * 64 + key % 16 * 4 + c % 4,
-                      values = key / 64 * 64 * depth + c / 16 * 1024 + key % 64 / 4 * 64 + c % 16 * 4 + key % 4;
+      const ptrdiff_t key = ptrdiff_t{at} + n,
+                      keys = key / 16 * 16 * depth + c / 4 * 64 + key % 16 * 4 + c % 4,
+                      values = key / 64 * 64 * depth + c / 16 * 1024 + key % 64 / 4 * 64 + c % 16 * 4 +
+                               key % 4;
       sum += c < dim ? x[c] : 0;
       if (kind == 2) continue;
       int8_t* packed = to_write<int8_t>(to) + (kind == 0 ? keys : values);
-      if (*packed != (c < dim ? x[c] : 0)) finding("key " + std::to_string(n) + " is not where it belongs", words.str());
+      if (*packed != (c < dim ? x[c] : 0))
+        finding("key " + std::to_string(n) + " is not where it belongs", words.str());
       *packed = static_cast<int8_t>(untouched);
     }
     if (kind != 2) continue;
@@ -110,7 +128,8 @@ inline void check_pack(bytes& in, uint32_t kind) {
 }
 
 template <class T>
-void check_softmax(bytes& in, int32_t (*softmax)(const T*, const uint8_t*, int32_t, int32_t, int32_t, uint16_t*)) {
+void check_softmax(bytes& in,
+                   int32_t (*softmax)(const T*, const uint8_t*, int32_t, int32_t, int32_t, uint16_t*)) {
   memory all;
   int32_t count = draw_length(in, 80, 2000), multiplier = in.between(1, INT32_MAX), shift = in.between(1, 31);
   const void* x = all.take_of<T>(static_cast<size_t>(count));
@@ -119,14 +138,15 @@ void check_softmax(bytes& in, int32_t (*softmax)(const T*, const uint8_t*, int32
   if (in.one_in(2)) {
     const uint32_t seed = in.byte(), hidden = in.byte();
     unsigned char* m = all.take(static_cast<size_t>(count));
-    for (int32_t n = 0; n < count; ++n) m[n] = data::noise(seed, static_cast<uint32_t>(n)) * 128 + 128 >= static_cast<float>(hidden);
+    for (int32_t n = 0; n < count; ++n)
+      m[n] = data::noise(seed, static_cast<uint32_t>(n)) * 128 + 128 >= static_cast<float>(hidden);
     mask = m;
   }
   const void* out = all.take_of<uint16_t>(static_cast<size_t>(count));
   if (in.one_in(2)) change_arguments(in, {{&x, &mask, &out}, {&count, &multiplier, &shift}, {}});
   std::ostringstream words;
-  words << "softmax of " << count << " numbers of " << sizeof(T) << " bytes at " << x << ", mask " << mask << ", scale " << multiplier
-        << ' ' << shift << ", out " << out;
+  words << "softmax of " << count << " numbers of " << sizeof(T) << " bytes at " << x << ", mask " << mask
+        << ", scale " << multiplier << ' ' << shift << ", out " << out;
   judge j;
   j.forbid(count < 0 || count > 65536 || multiplier < 1 || shift < 1 || shift > 31, "counts or scale");
   if (!j.decided()) {
@@ -138,7 +158,8 @@ void check_softmax(bytes& in, int32_t (*softmax)(const T*, const uint8_t*, int32
     if (j.result().is == verdict::open) return;
   }
   if (!agrees(j, all, words.str(), [&] {
-        return softmax(static_cast<const T*>(x), static_cast<const uint8_t*>(mask), count, multiplier, shift, to_write<uint16_t>(out));
+        return softmax(static_cast<const T*>(x), static_cast<const uint8_t*>(mask), count, multiplier, shift,
+                       to_write<uint16_t>(out));
       }))
     return;
   const auto counts = [&](int32_t n) { return mask == nullptr || static_cast<const uint8_t*>(mask)[n] != 0; };
@@ -146,18 +167,24 @@ void check_softmax(bytes& in, int32_t (*softmax)(const T*, const uint8_t*, int32
   double top = -1e300, sum = 0;
   for (int32_t n = 0; n < count; ++n)
     if (counts(n)) top = std::max(top, static_cast<const T*>(x)[n] * unit);
-  for (int32_t n = 0; n < count; ++n) sum += counts(n) ? std::exp2(static_cast<const T*>(x)[n] * unit - top) : 0;
+  for (int32_t n = 0; n < count; ++n)
+    sum += counts(n) ? std::exp2(static_cast<const T*>(x)[n] * unit - top) : 0;
   for (int32_t n = 0; n < count; ++n) {
-    const double right = counts(n) ? std::min(65536 * std::exp2(static_cast<const T*>(x)[n] * unit - top) / sum, 65535.0) : 0;
+    const double right = counts(n)
+                             ? std::min(65536 * std::exp2(static_cast<const T*>(x)[n] * unit - top) / sum,
+                                        65535.0)
+                             : 0;
     const double got = static_cast<const uint16_t*>(out)[n];
     if (counts(n) ? std::fabs(got - right) > 0.6 + count * 1e-5 : got != 0)
-      finding("probability " + std::to_string(n) + " is " + number(got) + ", exactly " + number(right), words.str());
+      finding("probability " + std::to_string(n) + " is " + number(got) + ", exactly " + number(right),
+              words.str());
   }
 }
 
 // The converter's scales must give about the softmax; any others must only leave memory alone.
 template <class T>
-void check_tflite_bytes(bytes& in, int32_t (*softmax)(const int8_t*, int32_t, const fovea_tflite_softmax*, T*)) {
+void check_tflite_bytes(bytes& in,
+                        int32_t (*softmax)(const int8_t*, int32_t, const fovea_tflite_softmax*, T*)) {
   const double scales[] = {0.02, 0.1, 0.25, 1, 0.001};
   memory all;
   int32_t count = draw_length(in, 80, 8191);
@@ -172,10 +199,12 @@ void check_tflite_bytes(bytes& in, int32_t (*softmax)(const int8_t*, int32_t, co
   if (hostile) change_arguments(in, {{&x, &out}, {&count, &s.multiplier, &s.left_shift, &s.diff_min}, {}});
   if (hostile && in.one_in(16)) scale = nullptr;
   std::ostringstream words;
-  words << "TFLite's softmax of " << count << " bytes at " << x << " into " << sizeof(T) << " bytes at " << out << ", scale " << scale
-        << " {" << s.multiplier << ", " << s.left_shift << ", " << s.diff_min << '}';
+  words << "TFLite's softmax of " << count << " bytes at " << x << " into " << sizeof(T) << " bytes at "
+        << out << ", scale " << scale << " {" << s.multiplier << ", " << s.left_shift << ", " << s.diff_min
+        << '}';
   judge j;
-  j.forbid(scale == nullptr || count < 0 || count > 8191 || s.multiplier < 0 || s.left_shift < 0 || s.left_shift > 31 || s.diff_min > 0,
+  j.forbid(scale == nullptr || count < 0 || count > 8191 || s.multiplier < 0 || s.left_shift < 0 ||
+               s.left_shift > 31 || s.diff_min > 0,
            "scale");
   if (!j.decided()) {
     j.read(j.cover(x, range_of(x, 1, 0, 1, 0, count, 1), 1, "x"));
@@ -184,17 +213,21 @@ void check_tflite_bytes(bytes& in, int32_t (*softmax)(const int8_t*, int32_t, co
     j.write(r, "out overlaps");
   }
   const bool done = agrees(j, all, words.str(), [&] {
-    return softmax(static_cast<const int8_t*>(x), count, static_cast<const fovea_tflite_softmax*>(scale), to_write<T>(out));
+    return softmax(static_cast<const int8_t*>(x), count, static_cast<const fovea_tflite_softmax*>(scale),
+                   to_write<T>(out));
   });
   if (!done || !made || hostile) return;
   double sum = 0;
   for (int32_t n = 0; n < count; ++n) sum += std::exp(static_cast<const int8_t*>(x)[n] * real);
   const double whole = sizeof(T) == 1 ? 256 : 65536;
   for (int32_t n = 0; n < count; ++n) {
-    const double right = std::min(whole * std::exp(static_cast<const int8_t*>(x)[n] * real) / sum, whole - 1) - whole / 2;
+    const double right = std::min(whole * std::exp(static_cast<const int8_t*>(x)[n] * real) / sum,
+                                  whole - 1) -
+                         whole / 2;
     const double got = static_cast<const T*>(out)[n];
     if (std::fabs(got - right) > 1 + whole * 2e-4)
-      finding("probability " + std::to_string(n) + " is " + number(got) + ", exactly " + number(right), words.str());
+      finding("probability " + std::to_string(n) + " is " + number(got) + ", exactly " + number(right),
+              words.str());
   }
 }
 
@@ -214,15 +247,16 @@ inline void check_tflite_words(bytes& in) {
   if (any && in.one_in(2)) { // tables of any powers and inverses
     int16_t *exp = all.take_of<int16_t>(513), *inverse = all.take_of<int16_t>(513);
     fill(in, exp, 513), fill(in, inverse, 513);
-    for (int n = 0; n < 513; ++n) exp[n] = static_cast<int16_t>(exp[n] & 32767), inverse[n] = static_cast<int16_t>(inverse[n] & 32767);
+    for (int n = 0; n < 513; ++n)
+      exp[n] = static_cast<int16_t>(exp[n] & 32767), inverse[n] = static_cast<int16_t>(inverse[n] & 32767);
     exp[512] = exp[511] = 32767; // e^0
     t.exp = exp, t.one_over_one_plus = inverse;
   }
   if (hostile) change_arguments(in, {{&x, &out}, {&count, &t.multiplier, &t.shift}, {}});
   if (hostile && in.one_in(16)) t.exp = nullptr;
   std::ostringstream words;
-  words << "TFLite's softmax of " << count << " words at " << x << " into " << out << ", scale " << t.multiplier << ' ' << t.shift
-        << (t.exp == tables->exp ? "" : ", tables of anything");
+  words << "TFLite's softmax of " << count << " words at " << x << " into " << out << ", scale "
+        << t.multiplier << ' ' << t.shift << (t.exp == tables->exp ? "" : ", tables of anything");
   judge j;
   j.forbid(count < 0 || count > 8191 || t.multiplier < 0 || t.exp == nullptr, "counts");
   j.leave_open(t.shift < -31 || t.shift > 14, "shift");
@@ -232,8 +266,9 @@ inline void check_tflite_words(bytes& in) {
     if (out == x) return; // in place: open
     j.write(r, "out overlaps");
   }
-  const bool done = agrees(j, all, words.str(),
-                           [&] { return fovea_tflite_softmax_s16(static_cast<const int16_t*>(x), count, &t, to_write<int16_t>(out)); });
+  const bool done = agrees(j, all, words.str(), [&] {
+    return fovea_tflite_softmax_s16(static_cast<const int16_t*>(x), count, &t, to_write<int16_t>(out));
+  });
   if (!done || any || hostile) return;
   double sum = 0, top = -32768;
   for (int32_t n = 0; n < count; ++n) top = std::max<double>(top, static_cast<const int16_t*>(x)[n]);
@@ -242,7 +277,8 @@ inline void check_tflite_words(bytes& in) {
     const double right = 32768 * std::exp((static_cast<const int16_t*>(x)[n] - top) / 4096) / sum,
                  got = static_cast<const int16_t*>(out)[n];
     if (std::fabs(got - right) > 24)
-      finding("probability " + std::to_string(n) + " is " + number(got) + ", exactly " + number(right), words.str());
+      finding("probability " + std::to_string(n) + " is " + number(got) + ", exactly " + number(right),
+              words.str());
   }
 }
 

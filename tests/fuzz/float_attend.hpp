@@ -1,5 +1,6 @@
-// A legal float call, made in every way: each ISA, any scratch, any parts, K in rows and in panels. All must give the bits of the written
-// arithmetic, and where the arithmetic promises an error bound, the textbook's numbers.
+// A legal float call, made in every way: each ISA, any scratch, any parts, K in rows and in panels. All must
+// give the bits of the written arithmetic, and where the arithmetic promises an error bound, the textbook's
+// numbers.
 #pragma once
 #include "data.hpp"
 #include "float_draw.hpp"
@@ -37,12 +38,16 @@ class runner {
     return take_results();
   }
 
-  [[noreturn]] void wrong(const std::string& what, const fovea_attention& a) const { finding(what, in_words(a)); }
+  [[noreturn]] void wrong(const std::string& what, const fovea_attention& a) const {
+    finding(what, in_words(a));
+  }
 
  private:
   size_t draw_scratch(const fovea_attention& a, bytes& in) const {
-    const size_t least = fovea_scratch_least(&a), best = fovea_scratch_best(&a), promised = FOVEA_SCRATCH(a.dim, reference::v_dim(a));
-    if (least == 0 || best < least || least > promised) wrong("scratch of " + std::to_string(least) + " to " + std::to_string(best), a);
+    const size_t least = fovea_scratch_least(&a), best = fovea_scratch_best(&a),
+                 promised = FOVEA_SCRATCH(a.dim, reference::v_dim(a));
+    if (least == 0 || best < least || least > promised)
+      wrong("scratch of " + std::to_string(least) + " to " + std::to_string(best), a);
     switch (in.between(0, 5)) {
       case 1:
         return least;
@@ -58,7 +63,8 @@ class runner {
   }
 
   void expect(int32_t status, const char* by) const {
-    if (status != FOVEA_OK) wrong(std::string("a legal call is refused by ") + by + ": " + status_text(status), call_);
+    if (status != FOVEA_OK)
+      wrong(std::string("a legal call is refused by ") + by + ": " + status_text(status), call_);
   }
 
   // Results leave their memory as it was; then nothing may differ from what was remembered.
@@ -77,7 +83,8 @@ class runner {
     const fovea_attention a = resolved(call_);
     const auto dim = static_cast<size_t>(reference::v_dim(a)), keys = static_cast<size_t>(a.keys);
     for (int32_t h = 0; h < a.q_heads; ++h)
-      for (int32_t i = 0; i < a.queries; ++i) visit(static_cast<float*>(a.out.data) + h * a.out.head_stride + i * a.out.token_stride, dim);
+      for (int32_t i = 0; i < a.queries; ++i)
+        visit(static_cast<float*>(a.out.data) + h * a.out.head_stride + i * a.out.token_stride, dim);
     if (a.lse != nullptr) visit(a.lse, static_cast<size_t>(a.q_heads) * static_cast<size_t>(a.queries));
     size_t told = 0;
     for (int32_t h = 0; h < a.q_heads; ++h)
@@ -89,7 +96,8 @@ class runner {
   memory& all_;
 };
 
-// What the textbook's bound needs to know of a call: how large its numbers are, and whether all of them are numbers.
+// What the textbook's bound needs to know of a call: how large its numbers are, and whether all of them are
+// numbers.
 struct magnitudes {
   bool finite = true;
   double q = 0, k = 0, v = 0;
@@ -112,14 +120,17 @@ struct magnitudes {
   }
 };
 
-// docs/numerics.md, section 7: where the promise of accuracy ends. Sizes are upper bounds, so some calls are left out for nothing.
+// docs/numerics.md, section 7: where the promise of accuracy ends. Sizes are upper bounds, so some calls are
+// left out for nothing.
 inline double largest_score(const fovea_attention& a, const magnitudes& m) {
   const double scores = std::fabs(reference::scale(a)) * m.q * m.k * a.dim;
   double more = 0;
   for (int32_t h = 0; h < a.q_heads; ++h) {
-    const double far = std::fabs(static_cast<double>(reference::position(a, 0))) + a.queries + a.first_key + static_cast<double>(a.keys);
+    const double far = std::fabs(static_cast<double>(reference::position(a, 0))) + a.queries + a.first_key +
+                       static_cast<double>(a.keys);
     if (a.alibi != nullptr) more = std::max(more, std::fabs(static_cast<double>(a.alibi[h])) * far);
-    if (a.sinks != nullptr && std::isfinite(a.sinks[h])) more = std::max(more, std::fabs(static_cast<double>(a.sinks[h])));
+    if (a.sinks != nullptr && std::isfinite(a.sinks[h]))
+      more = std::max(more, std::fabs(static_cast<double>(a.sinks[h])));
   }
   for (int32_t h = 0; a.mask.data != nullptr && a.mask.is_bias != 0 && h < a.q_heads; ++h)
     for (int32_t i = 0; i < a.queries; ++i)
@@ -134,39 +145,50 @@ inline bool bound_holds(const fovea_attention& a, const magnitudes& m) {
   return m.finite && largest_score(a, m) < 1e38 && m.v * (a.keys + 1) < 0x1p126;
 }
 
-// What the bound leaves out: denormal products of q, k and v, and scores that are nothing beside their softcap.
+// What the bound leaves out: denormal products of q, k and v, and scores that are nothing beside their
+// softcap.
 inline double slack(const fovea_attention& a, const magnitudes& m) {
   return a.dim * 0x1p-147 * (m.k + 1) + 0x1p-120 * static_cast<double>(a.softcap) + 0x1p-140;
 }
 
-inline void check_textbook(const fovea_attention& a, const magnitudes& m, const std::vector<float>& got, const char* isa) {
+inline void check_textbook(const fovea_attention& a, const magnitudes& m, const std::vector<float>& got,
+                           const char* isa) {
   const reference::answer exact = reference::attend(a);
   const double more = slack(a, m);
-  const bool coarse = reference::c2(a) * reference::eps * largest_score(a, m) > 0.05; // then weights may be off by any factor
-  const auto rows = static_cast<size_t>(a.q_heads) * static_cast<size_t>(a.queries), dim = static_cast<size_t>(reference::v_dim(a));
+  const bool coarse = reference::c2(a) * reference::eps * largest_score(a, m) >
+                      0.05; // then weights may be off by any factor
+  const auto rows = static_cast<size_t>(a.q_heads) * static_cast<size_t>(a.queries),
+             dim = static_cast<size_t>(reference::v_dim(a));
   for (size_t n = 0; n < got.size(); ++n) {
     const double value = static_cast<double>(got[n]), right = exact.out[n];
     if (value == right || !std::isfinite(right) || !std::isfinite(exact.bound[n])) continue;
     const double bound = exact.bound[n] + more * (2 + m.v) + a.keys * 0x1p-147;
-    const bool is_weight = n >= rows * (dim + (a.lse != nullptr)) && a.weights.stage == 0, is_output = n < rows * dim;
-    if ((is_weight && coarse) || (is_output && bound > 0.05 * m.v)) continue; // the bound holds to first order
-    if (is_weight && right < 1e-16 && value < 1e-16) continue; // which cannot be seen: how exact such a score is does not matter
+    const bool is_weight = n >= rows * (dim + (a.lse != nullptr)) && a.weights.stage == 0,
+               is_output = n < rows * dim;
+    if ((is_weight && coarse) || (is_output && bound > 0.05 * m.v))
+      continue; // the bound holds to first order
+    if (is_weight && right < 1e-16 && value < 1e-16)
+      continue; // which cannot be seen: how exact such a score is does not matter
     if (std::fabs(value - right) <= bound) continue;
     std::ostringstream to;
-    to << "result " << n << " of " << isa << " is " << value << ", the textbook's " << right << ", the bound " << bound;
+    to << "result " << n << " of " << isa << " is " << value << ", the textbook's " << right << ", the bound "
+       << bound;
     finding(to.str(), in_words(a));
   }
 }
 
 inline bool known_fault(const fovea_attention& a, const magnitudes& m) {
   const double scale2 = std::fabs(reference::scale(a)) * 1.4426950408889634;
-  return known::fault((scale2 != 0 && scale2 < 0x1p-126) || m.q * scale2 > 3.4e38); // q * scale overflows; a denormal scale
+  return known::fault((scale2 != 0 && scale2 < 0x1p-126) ||
+                      m.q * scale2 > 3.4e38); // q * scale overflows; a denormal scale
 }
 
 // Only where rows have elements of their own: else keys that are seen would be spoilt, too.
 inline void spoil_hidden(const fovea_attention& a, uint32_t pattern) {
   for (const fovea_in* in : {&a.k, &a.v})
-    if (!rows_apart(reference::kv_heads(a), in->head_stride, a.keys, in->token_stride, in == &a.k ? a.dim : reference::v_dim(a))) return;
+    if (!rows_apart(reference::kv_heads(a), in->head_stride, a.keys, in->token_stride,
+                    in == &a.k ? a.dim : reference::v_dim(a)))
+      return;
   for (int32_t g = 0; g < reference::kv_heads(a); ++g)
     for (int32_t j = 0; j < a.keys; ++j) {
       if (spoilt::anybody_attends(a, g, j)) continue;
@@ -180,31 +202,36 @@ inline void spoil_hidden(const fovea_attention& a, uint32_t pattern) {
 inline fovea_attention in_panels(fovea_attention a, bytes& in, memory& own) {
   const size_t head = FOVEA_UP16(a.keys) * static_cast<size_t>(a.dim) + static_cast<size_t>(in.between(0, 9));
   const auto kv_heads = static_cast<size_t>(reference::kv_heads(a));
-  float* panels = own.take_of<float>(a.keys == 0 ? 0 : (kv_heads - 1) * head + FOVEA_UP16(a.keys) * static_cast<size_t>(a.dim));
+  float* panels = own.take_of<float>(
+      a.keys == 0 ? 0 : (kv_heads - 1) * head + FOVEA_UP16(a.keys) * static_cast<size_t>(a.dim));
   for (size_t g = 0; g < kv_heads && a.keys > 0; ++g) {
     const float* rows = reference::row(a.k, static_cast<int64_t>(g), 0, a.keys, a.dim);
     const int32_t status = fovea_pack_keys(panels + g * head, 0, rows, a.k.token_stride, a.keys, a.dim);
-    if (status != FOVEA_OK) finding("keys of a legal call are not packed: " + status_text(status), in_words(a));
+    if (status != FOVEA_OK)
+      finding("keys of a legal call are not packed: " + status_text(status), in_words(a));
   }
-  a.k.data = panels, a.k.layout = FOVEA_PANELS, a.k.head_stride = static_cast<ptrdiff_t>(head), a.k.token_stride = 0;
+  a.k.data = panels, a.k.layout = FOVEA_PANELS, a.k.head_stride = static_cast<ptrdiff_t>(head),
+  a.k.token_stride = 0;
   return a;
 }
 
 // Any NaN is as good as another.
 inline size_t first_difference(const std::vector<float>& got, const std::vector<float>& expected) {
   for (size_t n = 0; n < got.size(); ++n)
-    if (std::memcmp(&got[n], &expected[n], 4) != 0 && (got[n] == got[n] || expected[n] == expected[n])) return n;
+    if (std::memcmp(&got[n], &expected[n], 4) != 0 && (got[n] == got[n] || expected[n] == expected[n]))
+      return n;
   return got.size();
 }
 
-// `call` is legal, owns its memory and is small. `own_tensors`: K and V stand in no memory of another argument.
+// `call` is legal, owns its memory and is small. `own_tensors`: K and V stand in no memory of another
+// argument.
 inline void check_results(const fovea_attention& call, memory& all, bytes& in, bool own_tensors) {
   const fovea_attention a = resolved(call);
   if (a.k.layout == FOVEA_PANELS) return; // references read rows
   if (known::fault(alibi_overflows(a))) return;
   const magnitudes size(a);
-  // Scores that overflow may be minus infinity, or differ by more than any float: then no page says what a weight is, 0 or 2^-100 of the
-  // largest; but it is the same everywhere.
+  // Scores that overflow may be minus infinity, or differ by more than any float: then no page says what a
+  // weight is, 0 or 2^-100 of the largest; but it is the same everywhere.
   const bool beyond = known_fault(a, size) || !(largest_score(a, size) < 5e37);
   const bool exact = bound_holds(a, size) && !known_fault(a, size);
   if (own_tensors && in.one_in(2)) spoil_hidden(a, in.one_of(spoilt::all_patterns));
@@ -227,7 +254,8 @@ inline void check_results(const fovea_attention& call, memory& all, bytes& in, b
     const size_t n = first_difference(got, expected);
     if (n == got.size()) continue;
     std::ostringstream to;
-    to << "result " << n << " of " << got.size() << " is " << got[n] << " instead of " << expected[n] << " on " << fovea_isa_name(isa);
+    to << "result " << n << " of " << got.size() << " is " << got[n] << " instead of " << expected[n]
+       << " on " << fovea_isa_name(isa);
     finding(to.str(), in_words(b));
   }
   if (exact) check_textbook(a, size, written, "the written arithmetic");

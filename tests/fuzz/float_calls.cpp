@@ -1,5 +1,5 @@
-// libFuzzer's harness of the float interface: fovea.h and ops.h. The first byte chooses what is called, the others all that is passed.
-// A finding ends the program with a sentence and the call.
+// libFuzzer's harness of the float interface: fovea.h and ops.h. The first byte chooses what is called, the
+// others all that is passed. A finding ends the program with a sentence and the call.
 #include "float_hostile.hpp"
 #include "float_rows.hpp"
 

@@ -1,5 +1,5 @@
-// Float calls that are changed in places nobody would change: each must be judged as the header says, and a refusal leaves no trace.
-// And calls without work: they take no time, however large their counts are.
+// Float calls that are changed in places nobody would change: each must be judged as the header says, and a
+// refusal leaves no trace. And calls without work: they take no time, however large their counts are.
 #pragma once
 #include "breaches.hpp"
 #include "float_attend.hpp"
@@ -8,8 +8,9 @@
 namespace fuzz {
 
 inline void change_pointer(fovea_attention& a, bytes& in) {
-  const void** const fields[] = {field(a.q.data), field(a.k.data), field(a.v.data), field(a.out.data),     field(a.mask.data),
-                                 field(a.alibi),  field(a.sinks),  field(a.lse),    field(a.weights.data), field(a.partials)};
+  const void** const fields[] = {field(a.q.data),       field(a.k.data),  field(a.v.data), field(a.out.data),
+                                 field(a.mask.data),    field(a.alibi),   field(a.sinks),  field(a.lse),
+                                 field(a.weights.data), field(a.partials)};
   const void** changed = in.one_of(fields);
   std::vector<const void*> others;
   for (const void** other : fields) others.push_back(*other);
@@ -53,9 +54,10 @@ inline void change_number(fovea_attention& a, bytes& in) {
                              &a.out.reserved,
                              &a.out.zero_point,
                              &a.weights.reserved};
-  ptrdiff_t* const all_strides[] = {&a.q.head_stride,    &a.q.token_stride,    &a.k.head_stride,       &a.k.token_stride,
-                                    &a.v.head_stride,    &a.v.token_stride,    &a.out.head_stride,     &a.out.token_stride,
-                                    &a.mask.head_stride, &a.mask.query_stride, &a.k.scale_head_stride, &a.v.scale_token_stride};
+  ptrdiff_t* const all_strides[] = {&a.q.head_stride,     &a.q.token_stride,      &a.k.head_stride,
+                                    &a.k.token_stride,    &a.v.head_stride,       &a.v.token_stride,
+                                    &a.out.head_stride,   &a.out.token_stride,    &a.mask.head_stride,
+                                    &a.mask.query_stride, &a.k.scale_head_stride, &a.v.scale_token_stride};
   float* const numbers[] = {&a.scale, &a.softcap, &a.out.scale};
   switch (in.between(0, 3)) {
     case 0:
@@ -87,12 +89,15 @@ inline void check_refusal(const fovea_attention& a, int32_t status, memory& all,
   memory own;
   const size_t size = in.one_in(4) ? in.word() : 65536;
   const auto refuses = [&](int32_t again, const char* by) {
-    if (again != status) finding(std::string(by) + " says " + status_text(again) + ", fovea_check " + status_text(status), in_words(a));
+    if (again != status)
+      finding(std::string(by) + " says " + status_text(again) + ", fovea_check " + status_text(status),
+              in_words(a));
   };
   refuses(fovea_attend(&a, own.take(size), size), "fovea_attend");
   refuses(fovea_merge(&a), "fovea_merge");
   refuses(fovea_check(&a), "fovea_check, asked again,");
-  if (fovea_scratch_least(&a) != 0 || fovea_scratch_best(&a) != 0) finding("a refused call has a size of scratch", in_words(a));
+  if (fovea_scratch_least(&a) != 0 || fovea_scratch_best(&a) != 0)
+    finding("a refused call has a size of scratch", in_words(a));
   fovea_partials_size(&a);
   if (!all.unchanged()) finding("a refused call wrote", in_words(a));
 }
@@ -112,9 +117,12 @@ inline void check_hostile(fovea_attention a, memory& all, bytes& in) {
   judge_call(a, true, j);
   const int32_t status = fovea_check(&a);
   const ruling r = j.result();
-  if (known::fault(r.is == verdict::legal && FOVEA_REASON(status) == FOVEA_OVERLAP && j.has_empty())) return; // called an overlap
-  if (r.is == verdict::illegal && status == FOVEA_OK) finding(std::string("an illegal call is accepted: ") + r.why, in_words(a));
-  if (r.is == verdict::legal && status != FOVEA_OK) finding("a legal call is refused: " + status_text(status), in_words(a));
+  if (known::fault(r.is == verdict::legal && FOVEA_REASON(status) == FOVEA_OVERLAP && j.has_empty()))
+    return; // called an overlap
+  if (r.is == verdict::illegal && status == FOVEA_OK)
+    finding(std::string("an illegal call is accepted: ") + r.why, in_words(a));
+  if (r.is == verdict::legal && status != FOVEA_OK)
+    finding("a legal call is refused: " + status_text(status), in_words(a));
   if (status != FOVEA_OK) return check_refusal(a, status, all, in);
   for (const range& x : j.inputs())
     if (!all.owns(x)) return;
@@ -125,7 +133,8 @@ inline void check_hostile(fovea_attention a, memory& all, bytes& in) {
   if (work < 1000000) check_results(a, all, in, false);
 }
 
-// A mistake of the caller that needs no change of the call: too little scratch, scratch over an argument, or none.
+// A mistake of the caller that needs no change of the call: too little scratch, scratch over an argument, or
+// none.
 inline void check_scratch(const fovea_attention& a, memory& all, bytes& in) {
   all.remember();
   memory own;
@@ -133,7 +142,8 @@ inline void check_scratch(const fovea_attention& a, memory& all, bytes& in) {
   const size_t least = fovea_scratch_least(&a);
   const auto refuses = [&](void* scratch, size_t size, int32_t reason) {
     const int32_t status = fovea_attend(&a, scratch, size);
-    if (status != (reason | FOVEA_ARG_SCRATCH << 8)) finding("bad scratch gives " + status_text(status), in_words(a));
+    if (status != (reason | FOVEA_ARG_SCRATCH << 8))
+      finding("bad scratch gives " + status_text(status), in_words(a));
     if (!all.unchanged()) finding("a call with bad scratch wrote", in_words(a));
   };
   refuses(nullptr, in.word(), FOVEA_NULL);
@@ -170,7 +180,8 @@ inline void check_idle(bytes& in) {
   const auto rows = static_cast<size_t>(a.queries) * static_cast<size_t>(a.q_heads);
   a.out.data = all.take_of<float>(rows * static_cast<size_t>(a.dim));
   if (in.one_in(2)) a.lse = all.take_of<float>(rows);
-  if (in.one_in(2)) a.part = {0, 1 << in.between(0, 30)}, a.part.index = in.between(0, 1) * (a.part.count - 1);
+  if (in.one_in(2))
+    a.part = {0, 1 << in.between(0, 30)}, a.part.index = in.between(0, 1) * (a.part.count - 1);
   const naming name([&] { return in_words(a); });
   const double begin = seconds();
   if (split) a.partials_size = fovea_partials_size(&a), a.partials = all.take(a.partials_size);
@@ -180,7 +191,8 @@ inline void check_idle(bytes& in) {
   fovea_scratch_least(&a), fovea_scratch_best(&a);
   const double taken = seconds() - begin;
   if (status != FOVEA_OK) finding("a legal call is refused: " + status_text(status), in_words(a));
-  if (taken > allowed_seconds) finding("a call without work takes " + std::to_string(taken) + " seconds", in_words(a));
+  if (taken > allowed_seconds)
+    finding("a call without work takes " + std::to_string(taken) + " seconds", in_words(a));
   for (size_t n = 0; a.part.count == 0 && n < rows * static_cast<size_t>(a.dim); ++n)
     if (static_cast<float*>(a.out.data)[n] != 0) finding("a row that sees zeros is not zero", in_words(a));
 }

@@ -1,4 +1,5 @@
-// fovea_matvec, fovea_dot and fovea_pack_keys: legal calls against their definitions, hostile ones against the rules of the headers.
+// fovea_matvec, fovea_dot and fovea_pack_keys: legal calls against their definitions, hostile ones against
+// the rules of the headers.
 #pragma once
 #include "float_softmax.hpp"
 
@@ -17,7 +18,8 @@ inline float written_dot(const float* w, const float* x, int32_t columns) {
       sum = counts ? numerics::fma(w[first + lane], x[first + lane], sum) : numerics::fma(0, 0, sum);
     }
   }
-  for (int lane = 0; lane < 16; ++lane) sums[lane] = (chains[0][lane] + chains[2][lane]) + (chains[1][lane] + chains[3][lane]);
+  for (int lane = 0; lane < 16; ++lane)
+    sums[lane] = (chains[0][lane] + chains[2][lane]) + (chains[1][lane] + chains[3][lane]);
   for (int half = 8; half > 0; half /= 2)
     for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
   return sums[0];
@@ -41,13 +43,15 @@ inline void check_matvec(bytes& in, bool hostile) {
     if (what == 2) *p = odd_address(in, *p, {w, x, out});
   }
   std::ostringstream to;
-  to << "matvec of " << rows << " x " << columns << ", w " << w << " stride " << stride << ", x " << x << ", out " << out << ", isa "
-     << isa;
+  to << "matvec of " << rows << " x " << columns << ", w " << w << " stride " << stride << ", x " << x
+     << ", out " << out << ", isa " << isa;
   const std::string words = to.str();
   const naming name([&] { return words; });
-  if (known::fault((stride > 1 << 30 && rows == 1) || columns == 0)) return; // a pointer moves behind the last row
+  if (known::fault((stride > 1 << 30 && rows == 1) || columns == 0))
+    return; // a pointer moves behind the last row
   judge j;
-  j.forbid(rows < 0 || columns < 0 || columns > FOVEA_COLUMNS_MAX || stride < 0 || fovea_has_isa(isa) == 0, "counts");
+  j.forbid(rows < 0 || columns < 0 || columns > FOVEA_COLUMNS_MAX || stride < 0 || fovea_has_isa(isa) == 0,
+           "counts");
   if (!j.decided()) {
     j.read(j.cover(w, rows_of(w, rows, stride, columns), 4, "w"));
     j.read(j.cover(x, rows_of(x, 1, 0, columns), 4, "x"));
@@ -59,21 +63,26 @@ inline void check_matvec(bytes& in, bool hostile) {
   all.remember();
   const auto *matrix = static_cast<const float*>(w), *vector = static_cast<const float*>(x);
   float* result = static_cast<float*>(const_cast<void*>(out));
-  const int64_t first = hostile ? isa : int32_t{FOVEA_SCALAR}, end = hostile ? first + 1 : int64_t{FOVEA_ISA_END};
+  const int64_t first = hostile ? isa : int32_t{FOVEA_SCALAR},
+                end = hostile ? first + 1 : int64_t{FOVEA_ISA_END};
   for (int64_t n = first; n < end; ++n) {
     const auto which = static_cast<int32_t>(n);
     if (!hostile && fovea_has_isa(which) == 0) continue;
-    const int32_t status = rows == 1 && stride == 0 && in.one_in(2) ? fovea_dot(matrix, vector, columns, which, result)
-                                                                    : fovea_matvec(matrix, stride, vector, rows, columns, which, result);
-    if (j.decided() && status == FOVEA_OK) finding(std::string("an illegal call is accepted: ") + j.result().why, words);
-    if (j.result().is == verdict::legal && status != FOVEA_OK) finding("a legal call is refused: " + status_text(status), words);
+    const int32_t status = rows == 1 && stride == 0 && in.one_in(2)
+                               ? fovea_dot(matrix, vector, columns, which, result)
+                               : fovea_matvec(matrix, stride, vector, rows, columns, which, result);
+    if (j.decided() && status == FOVEA_OK)
+      finding(std::string("an illegal call is accepted: ") + j.result().why, words);
+    if (j.result().is == verdict::legal && status != FOVEA_OK)
+      finding("a legal call is refused: " + status_text(status), words);
     for (int32_t r = 0; status == FOVEA_OK && r < rows; ++r) {
       const float expected = written_dot(matrix + r * (stride == 0 ? columns : stride), vector, columns);
-      const bool same = std::memcmp(&result[r], &expected, 4) == 0 || (result[r] != result[r] && expected != expected);
+      const bool same = std::memcmp(&result[r], &expected, 4) == 0 ||
+                        (result[r] != result[r] && expected != expected);
       if (!same && isas::promises_bits(which == 0 ? fovea_isa() : which))
-        finding(
-            "row " + std::to_string(r) + " is " + number(static_cast<double>(result[r])) + ", not " + number(static_cast<double>(expected)),
-            words);
+        finding("row " + std::to_string(r) + " is " + number(static_cast<double>(result[r])) + ", not " +
+                    number(static_cast<double>(expected)),
+                words);
       std::memset(&result[r], untouched, 4);
     }
     if (!all.unchanged() && !hostile) finding("memory beside the results was written", words);
@@ -100,7 +109,8 @@ inline void check_pack(bytes& in) {
     if (what == 3) *p = reinterpret_cast<const void*>(UINTPTR_MAX - 3 - 4 * in.word());
   }
   std::ostringstream to;
-  to << "fovea_pack_keys(" << panels << ", " << at << ", " << rows << ", " << stride << ", " << count << ", " << dim << ")";
+  to << "fovea_pack_keys(" << panels << ", " << at << ", " << rows << ", " << stride << ", " << count << ", "
+     << dim << ")";
   const std::string words = to.str();
   const naming name([&] { return words; });
   judge j;
@@ -115,20 +125,26 @@ inline void check_pack(bytes& in) {
     range written{whole.begin + at % 16 * 4, whole.end - (15 - (at + std::max(count, 1) - 1) % 16) * 4};
     if (known::fault(!fits({address(panels), whole.end}))) return; // the address wraps before it is checked
     j.cover(panels, {address(panels), whole.end}, 4, "panels");
-    if (count > 0) j.forbid(meet(read, written), "rows overlap the panels"), j.leave_open(meet(read, whole), "rows between lanes");
+    if (count > 0)
+      j.forbid(meet(read, written), "rows overlap the panels"),
+          j.leave_open(meet(read, whole), "rows between lanes");
     if (!j.decided() && !(all.owns(read) && all.owns(whole)) && count > 0) return;
   }
   all.remember();
-  const int32_t status =
-      fovea_pack_keys(static_cast<float*>(const_cast<void*>(panels)), at, static_cast<const float*>(rows), stride, count, dim);
-  if (j.decided() && status == FOVEA_OK) finding(std::string("an illegal call is accepted: ") + j.result().why, words);
-  if (j.result().is == verdict::legal && status != FOVEA_OK) finding("a legal call is refused: " + status_text(status), words);
+  const int32_t status = fovea_pack_keys(static_cast<float*>(const_cast<void*>(panels)), at,
+                                         static_cast<const float*>(rows), stride, count, dim);
+  if (j.decided() && status == FOVEA_OK)
+    finding(std::string("an illegal call is accepted: ") + j.result().why, words);
+  if (j.result().is == verdict::legal && status != FOVEA_OK)
+    finding("a legal call is refused: " + status_text(status), words);
   if (status != FOVEA_OK) return all.unchanged() ? void() : finding("a refused call wrote", words);
   for (int32_t n = 0; n < count; ++n)
     for (int32_t c = 0; c < dim; ++c) {
-      float* packed = static_cast<float*>(const_cast<void*>(panels)) + (ptrdiff_t{at} + n) / 16 * 16 * dim + c * 16 + (at + n) % 16;
+      float* packed = static_cast<float*>(const_cast<void*>(panels)) + (ptrdiff_t{at} + n) / 16 * 16 * dim +
+                      c * 16 + (at + n) % 16;
       const float* row = static_cast<const float*>(rows) + n * (stride == 0 ? dim : stride) + c;
-      if (std::memcmp(packed, row, 4) != 0) finding("key " + std::to_string(n) + " is not where it belongs", words);
+      if (std::memcmp(packed, row, 4) != 0)
+        finding("key " + std::to_string(n) + " is not where it belongs", words);
       if (!hostile) std::memset(packed, untouched, 4);
     }
   if (!hostile && !all.unchanged()) finding("memory beside the keys was written", words);

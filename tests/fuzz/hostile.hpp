@@ -5,13 +5,17 @@
 
 namespace fuzz {
 
-constexpr ptrdiff_t odd_strides[] = {0, 1,  -1,      PTRDIFF_MAX,        PTRDIFF_MIN, PTRDIFF_MAX / 4, PTRDIFF_MAX / 3, ptrdiff_t{1} << 40,
-                                     2, 17, 1 << 20, PTRDIFF_MAX / 2 + 1};
-constexpr int32_t odd_counts[] = {0, 1,  -1,  INT32_MAX,  INT32_MIN, 1 << 30,         1024, 1025, 2, 1 << 16, 3, 4, 1 << 20,
-                                  7, 64, 256, 0x7fff0000, 5,         INT32_MAX - 4095};
+constexpr ptrdiff_t odd_strides[] = {
+    0, 1,  -1,      PTRDIFF_MAX,        PTRDIFF_MIN, PTRDIFF_MAX / 4, PTRDIFF_MAX / 3, ptrdiff_t{1} << 40,
+    2, 17, 1 << 20, PTRDIFF_MAX / 2 + 1};
+constexpr int32_t odd_counts[] = {
+    0, 1,  -1,  INT32_MAX,  INT32_MIN, 1 << 30,         1024, 1025, 2, 1 << 16, 3, 4, 1 << 20,
+    7, 64, 256, 0x7fff0000, 5,         INT32_MAX - 4095};
 constexpr double allowed_seconds = 0.1; // of processor time, under sanitizers, for a call without work
 
-inline const void* moved(const void* p, uintptr_t by) { return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p) + by); }
+inline const void* moved(const void* p, uintptr_t by) {
+  return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p) + by);
+}
 
 // An address that is null, odd, within an argument's memory, or at the end of all addresses.
 inline const void* odd_address(bytes& in, const void* self, const std::vector<const void*>& others) {

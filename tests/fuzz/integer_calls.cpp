@@ -1,5 +1,6 @@
-// libFuzzer's harness of the integer interface: fixed.h, fixed_softmax.h and fixed_quantize.h. The first byte chooses what is called, the
-// others all that is passed. A finding ends the program with a sentence and the call.
+// libFuzzer's harness of the integer interface: fixed.h, fixed_softmax.h and fixed_quantize.h. The first byte
+// chooses what is called, the others all that is passed. A finding ends the program with a sentence and the
+// call.
 #include "fixed_floats.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

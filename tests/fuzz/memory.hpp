@@ -1,5 +1,5 @@
-// The memory of a fuzzed call: blocks of exactly the size that it may touch, so that the address sanitizer sees every byte beside them;
-// and the judgement of byte ranges, in more bits than an address has.
+// The memory of a fuzzed call: blocks of exactly the size that it may touch, so that the address sanitizer
+// sees every byte beside them; and the judgement of byte ranges, in more bits than an address has.
 #pragma once
 #include <sys/mman.h>
 #include <time.h>
@@ -30,7 +30,9 @@ inline std::function<std::string()>*& current() {
 }
 class naming {
  public:
-  explicit naming(std::function<std::string()> words) : words_(std::move(words)), before_(current()) { current() = &words_; }
+  explicit naming(std::function<std::string()> words) : words_(std::move(words)), before_(current()) {
+    current() = &words_;
+  }
   ~naming() { current() = before_; }
   naming(const naming&) = delete;
   naming& operator=(const naming&) = delete;
@@ -60,19 +62,24 @@ struct range { // of bytes; as in mathematics, it does not wrap
   wide begin = 0, end = 0;
   bool empty() const { return begin == end; }
 };
-inline bool meet(const range& a, const range& b) { return !a.empty() && !b.empty() && a.begin < b.end && b.begin < a.end; }
+inline bool meet(const range& a, const range& b) {
+  return !a.empty() && !b.empty() && a.begin < b.end && b.begin < a.end;
+}
 
 inline wide address(const void* p) { return static_cast<wide>(reinterpret_cast<uintptr_t>(p)); }
 
 // heads x tokens rows of `row` elements.
-inline range range_of(const void* data, wide heads, wide head_stride, wide tokens, wide token_stride, wide row, wide element) {
+inline range range_of(const void* data, wide heads, wide head_stride, wide tokens, wide token_stride,
+                      wide row, wide element) {
   const wide begin = address(data);
   if (heads == 0 || tokens == 0 || row == 0) return {begin, begin};
   return {begin, begin + ((heads - 1) * head_stride + (tokens - 1) * token_stride + row) * element};
 }
 
 // No object is larger than PTRDIFF_MAX, and none reaches over the end of all addresses.
-inline bool fits(const range& r) { return r.end - r.begin <= PTRDIFF_MAX && r.end <= static_cast<wide>(UINTPTR_MAX); }
+inline bool fits(const range& r) {
+  return r.end - r.begin <= PTRDIFF_MAX && r.end <= static_cast<wide>(UINTPTR_MAX);
+}
 
 constexpr unsigned char untouched = 0xFF; // four of them are a float NaN
 
@@ -91,7 +98,8 @@ class memory {
   bool owns(const range& r) const {
     if (r.empty()) return true;
     for (const block& b : blocks_)
-      if (address(b.bytes.get()) <= r.begin && r.end <= address(b.bytes.get()) + static_cast<wide>(b.size)) return true;
+      if (address(b.bytes.get()) <= r.begin && r.end <= address(b.bytes.get()) + static_cast<wide>(b.size))
+        return true;
     return false;
   }
   void remember() {
@@ -124,12 +132,13 @@ class memory {
 // Addresses that may be read but hold nothing: for calls of many keys that nobody sees. They cost no memory.
 constexpr size_t vast_bytes = size_t{1} << 42;
 inline unsigned char* vast() {
-  static unsigned char* const begin =
-      static_cast<unsigned char*>(mmap(nullptr, vast_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  static unsigned char* const begin = static_cast<unsigned char*>(
+      mmap(nullptr, vast_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   return begin;
 }
 
-// Where no program has memory: for arguments of calls that may not read anything, however much these arguments cover.
+// Where no program has memory: for arguments of calls that may not read anything, however much these
+// arguments cover.
 inline const void* nowhere() { return reinterpret_cast<const void*>(uintptr_t{1} << 48); }
 
 // The processor time of this thread in seconds.

@@ -7,7 +7,9 @@
 
 namespace fuzz {
 
-inline std::string status_text(int32_t status) { return std::string(fovea_reason_text(status)) + ": " + fovea_argument_text(status); }
+inline std::string status_text(int32_t status) {
+  return std::string(fovea_reason_text(status)) + ": " + fovea_argument_text(status);
+}
 
 enum class verdict { legal, illegal, open }; // open: the header leaves it to the library
 

@@ -29,7 +29,8 @@ class tile_of_rows {
   }
 
  private:
-  // Where registers are short, one step serves all modifiers: there code counts for more than the last tenth of speed.
+  // Where registers are short, one step serves all modifiers: there code counts for more than the last tenth
+  // of speed.
   using biased = std::conditional_t<(Isa::lanes < 8), general_step, biased_step>;
   static constexpr void (*softmax_steps[])(const tile_job&, const block&, const float*) = {
       softmax_step<Isa, plain_step>, softmax_step<Isa, biased>, softmax_step<Isa, general_step>};
@@ -48,7 +49,8 @@ class tile_of_rows {
     const int width = up16(p_.v_dim);
     clear(w_.all_top, w_.all_sum, w_.all_o, width);
     for (int32_t span = first_span(); span * static_cast<int64_t>(span_keys) < rows_.end(); ++span) {
-      if (!sees(span * static_cast<int64_t>(span_keys), span_keys)) span = rows_.any.from / span_keys; // between kept keys and window
+      if (!sees(span * static_cast<int64_t>(span_keys), span_keys))
+        span = rows_.any.from / span_keys; // between kept keys and window
       attend_span(span, false);
       join_span<Isa>(w_, job_.rows, width);
     }
@@ -57,7 +59,8 @@ class tile_of_rows {
 
   // Does any row see one of the keys at .. at + count - 1?
   bool sees(int64_t at, int count) const {
-    const bool in_head = rows_.any.head > p_.see.first_key && at < rows_.any.head && at + count > p_.see.first_key;
+    const bool in_head = rows_.any.head > p_.see.first_key && at < rows_.any.head &&
+                         at + count > p_.see.first_key;
     return in_head || (at < rows_.any.to && at + count > rows_.any.from && rows_.any.to > rows_.any.from);
   }
 
@@ -70,7 +73,8 @@ class tile_of_rows {
   // Leaves top, sum and o of the span in the workspace, or writes the output of its rows.
   void attend_span(int32_t span, bool writes_output) const {
     for (int r = 0; r < job_.rows; r += 16) f32x16<Isa>::all(lowest).store(w_.top + r);
-    const int64_t begin = span * static_cast<int64_t>(span_keys), end = smaller(begin + span_keys, rows_.any.to);
+    const int64_t begin = span * static_cast<int64_t>(span_keys),
+                  end = smaller(begin + span_keys, rows_.any.to);
     bool empty = true;
     int finished = 0; // rows
     for (int64_t first = begin; first < end; first += block_keys) {
@@ -92,7 +96,8 @@ class tile_of_rows {
     if (rows_.stretched) stretch_scores(b);
     softmax_steps[static_cast<int>(p_.modify.step)](job_, b, rows_.first_q);
     if (b.writes_output && b.finished_after > b.finished_before)
-      end_rows<Isa>(job_, w_.top, b.finished_before, b.finished_after < job_.rows ? b.finished_after : job_.rows);
+      end_rows<Isa>(job_, w_.top, b.finished_before,
+                    b.finished_after < job_.rows ? b.finished_after : job_.rows);
     for (int h = 0; h < heads_of<Isa>(job_); ++h) {
       const rows_of_head rows = rows_of(h);
       const value_phase<Element> values(job_, b, head(h).values(b.first_key));
@@ -117,9 +122,12 @@ class tile_of_rows {
     if (begin >= end) return;
     const kv_view<Element> view = head(h);
     const bool takes_rows = job_.way.keys == key_source::rows || job_.way.keys == key_source::rows_4x4;
-    if (takes_rows && score_key_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from, rows_.per_head_in_groups)) return;
-    panels_.each(view, b.first_key, begin & -16, up16(end),
-                 [&](const key_panels& k) FOVEA_LAMBDA_INLINE { score_panels<Isa>(job_, b.runs, k, run, rows); });
+    if (takes_rows && score_key_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from,
+                                          rows_.per_head_in_groups))
+      return;
+    panels_.each(view, b.first_key, begin & -16, up16(end), [&](const key_panels& k) FOVEA_LAMBDA_INLINE {
+      score_panels<Isa>(job_, b.runs, k, run, rows);
+    });
   }
   score_rows scores() const { return {w_.q, p_.dim, w_.s}; }
 
@@ -128,13 +136,14 @@ class tile_of_rows {
     const int begin = b.runs.from[1][0], end = b.runs.to[1][rows_.per_head - 1], heads = heads_of<Isa>(job_);
     if (b.runs.first == 0 || begin >= end) return false;
     const bool only_block = b.opens_span && b.finished_after >= job_.rows;
-    return score_4x4<Isa>(scores(), head(0).keys(b.first_key, begin, end), {heads, head(0).head_stride(), rows_.per_head}, only_block,
-                          w_.panels);
+    return score_4x4<Isa>(scores(), head(0).keys(b.first_key, begin, end),
+                          {heads, head(0).head_stride(), rows_.per_head}, only_block, w_.panels);
   }
 
   __attribute__((noinline)) void stretch_scores(const block& b) const {
     for (int r = 0; r < job_.rows; ++r)
-      for (int run = b.runs.first; run < 2; ++run) rows_.stretch_scores(r, w_.s + r * score_stride, b.runs.from[run][r], b.runs.to[run][r]);
+      for (int run = b.runs.first; run < 2; ++run)
+        rows_.stretch_scores(r, w_.s + r * score_stride, b.runs.from[run][r], b.runs.to[run][r]);
   }
 
   // No row sees a key.
@@ -147,7 +156,8 @@ class tile_of_rows {
   }
 
   __attribute__((noinline)) void write_weights(bool one_span) const {
-    weights_of_rows<Isa, Element>(job_, rows_, one_span ? w_.top : w_.all_top, one_span ? w_.sum : w_.all_sum).write();
+    weights_of_rows<Isa, Element>(job_, rows_, one_span ? w_.top : w_.all_top, one_span ? w_.sum : w_.all_sum)
+        .write();
   }
 
   __attribute__((noinline)) void store_partials() const {
@@ -156,7 +166,8 @@ class tile_of_rows {
       float* out = slot(p_, job_.kv_head, job_.row + r, job_.span);
       f32x16<Isa>::load(w_.sum + r * 16).store(out);
       f32x16<Isa>::all(w_.top[r]).store(out + 16);
-      for (int c = 0; c < width; c += 16) f32x16<Isa>::load(w_.o + static_cast<ptrdiff_t>(r) * width + c).store(out + 32 + c);
+      for (int c = 0; c < width; c += 16)
+        f32x16<Isa>::load(w_.o + static_cast<ptrdiff_t>(r) * width + c).store(out + 32 + c);
     }
   }
 };

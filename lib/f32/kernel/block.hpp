@@ -4,7 +4,8 @@
 
 namespace fovea::f32 {
 
-// What all rows of a tile have in common in one block: nothing; one run that begins with the same whole vector; the run as a whole.
+// What all rows of a tile have in common in one block: nothing; one run that begins with the same whole
+// vector; the run as a whole.
 enum class same_keys { none, begin, all };
 
 // What each row sees: two runs of keys, counted from the block's first. Later rows see later keys.

@@ -1,4 +1,5 @@
-// Products of rows with a vector: four chains of sixteen lanes, joined by one fixed tree. docs/numerics.md, section 9.
+// Products of rows with a vector: four chains of sixteen lanes, joined by one fixed tree. docs/numerics.md,
+// section 9.
 #pragma once
 #include "f32/kernel/rows.hpp"
 #include "f32/kernel/shapes.hpp"
@@ -24,16 +25,19 @@ FOVEA_INLINE void find_rest(const float* w, const float* x, int columns, rest_of
   inside(first, 16, load_rest<Isa>(x, columns), zero).store(rest.x);
 }
 
-// Lanes at .. at + Lanes - 1 of the four chains, already joined: vector v of the row belongs to chain v mod 4.
+// Lanes at .. at + Lanes - 1 of the four chains, already joined: vector v of the row belongs to chain v
+// mod 4.
 template <class Isa, int Lanes>
-FOVEA_INLINE floats<Isa, Lanes> add_products(const float* w, const float* x, int columns, const rest_of_product& rest, int at) {
+FOVEA_INLINE floats<Isa, Lanes> add_products(const float* w, const float* x, int columns,
+                                             const rest_of_product& rest, int at) {
   using vector = floats<Isa, Lanes>;
   const int whole = columns & -16;
   vector chain[4] = {vector::all(0), vector::all(0), vector::all(0), vector::all(0)};
   int j = 0;
   for (; j + 64 <= whole; j += 64)
 #pragma GCC unroll 4
-    for (int c = 0; c < 4; ++c) chain[c] = fma(vector::load(w + j + 16 * c + at), vector::load(x + j + 16 * c + at), chain[c]);
+    for (int c = 0; c < 4; ++c)
+      chain[c] = fma(vector::load(w + j + 16 * c + at), vector::load(x + j + 16 * c + at), chain[c]);
 #pragma GCC unroll 4
   for (int c = 0; c < 4; ++c, j += 16) {
     if (j < whole)
@@ -57,7 +61,8 @@ FOVEA_INLINE float dot(const float* w, const float* x, int columns) {
 
 template <class Isa>
 void matvec_rows(const matvec_job& job) {
-  for (int32_t r = 0; r < job.rows; ++r) job.out[r] = dot<Isa>(job.w + r * job.row_stride, job.x, job.columns);
+  for (int32_t r = 0; r < job.rows; ++r)
+    job.out[r] = dot<Isa>(job.w + r * job.row_stride, job.x, job.columns);
 }
 
 } // namespace fovea::f32

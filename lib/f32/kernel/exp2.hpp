@@ -1,4 +1,5 @@
-// 2^x as the kernels need it: from scores and an even reference, without a denormal and without libm. docs/numerics.md, section 3.
+// 2^x as the kernels need it: from scores and an even reference, without a denormal and without libm.
+// docs/numerics.md, section 3.
 #pragma once
 #include "f32/kernel/floats.hpp"
 
@@ -6,11 +7,13 @@ namespace fovea::f32 {
 
 constexpr float log2_e = 1.44269504f;
 constexpr float ln_2 = 6.93147181e-1f;
-constexpr float magic = 12582912.f;        // 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits
+// 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits.
+constexpr float magic = 12582912.f;
 constexpr float power_magic = magic + 127; // then the low bits are the exponent of a float
-constexpr float deepest = -100.f;          // exponents stop here: 2^-100 cannot be seen beside 1, and is far from denormal
-constexpr float lowest = -3e38f;           // the reference of a row that has seen no key
-constexpr float exact_limit = 4194048.f;   // below it, power_magic - top is exact
+// Exponents stop here: 2^-100 cannot be seen beside 1, and is far from denormal.
+constexpr float deepest = -100.f;
+constexpr float lowest = -3e38f;         // the reference of a row that has seen no key
+constexpr float exact_limit = 4194048.f; // below it, power_magic - top is exact
 
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> rounded(const floats<Isa, N>& x) {
@@ -21,7 +24,8 @@ FOVEA_INLINE floats<Isa, N> rounded(const floats<Isa, N>& x) {
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> if_small(const floats<Isa, N>& x, const floats<Isa, N>& integer) {
   constexpr float limit = 8388608.f;
-  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -limit, limit, integer.r[i], x.r[i]); });
+  return floats<Isa, N>::each(
+      [&](int i) FOVEA_LAMBDA_INLINE { return Isa::inside(x.r[i], -limit, limit, integer.r[i], x.r[i]); });
 }
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> nearest(const floats<Isa, N>& x) {
@@ -34,7 +38,8 @@ FOVEA_INLINE floats<Isa, N> nearest_even(const floats<Isa, N>& x) {
 }
 
 // (2^r - 1) / r for |r| <= 1/2.
-constexpr float slope_terms[] = {1.32647273e-3f, 9.67151299e-3f, 5.55073358e-2f, 2.40222424e-1f, 6.93147004e-1f};
+constexpr float slope_terms[] = {1.32647273e-3f, 9.67151299e-3f, 5.55073358e-2f, 2.40222424e-1f,
+                                 6.93147004e-1f};
 
 template <class Isa>
 FOVEA_INLINE typename Isa::reg exp2_slope(typename Isa::reg r, float times = 1) {
@@ -44,17 +49,20 @@ FOVEA_INLINE typename Isa::reg exp2_slope(typename Isa::reg r, float times = 1) 
   return Isa::fma(p, r, Isa::spread(times * slope_terms[4]));
 }
 
-// 2^(score - top) for an even top: shift = shift_of<Isa> - top, floor = top + deepest. The subtraction happens in the exponent, without
-// rounding. The power of two is multiplied, so that a NaN stays one whatever its bits.
+// 2^(score - top) for an even top: shift = shift_of<Isa> - top, floor = top + deepest. The subtraction
+// happens in the exponent, without rounding. The power of two is multiplied, so that a NaN stays one whatever
+// its bits.
 //
-// Where one instruction tells what is left of the nearest integer, it takes halfway to the even one, and t must do so, too: with an even
-// top that wants an even bias, 128, and half of everything to make up for it. The others take halfway to the odd one. It is the same, as
-// the polynomial at 1/2 is twice that at -1/2, to the bit.
+// Where one instruction tells what is left of the nearest integer, it takes halfway to the even one, and t
+// must do so, too: with an even top that wants an even bias, 128, and half of everything to make up for it.
+// The others take halfway to the odd one. It is the same, as the polynomial at 1/2 is twice that at -1/2, to
+// the bit.
 template <class Isa>
 constexpr float shift_of = Isa::tells_fraction ? power_magic + 1 : power_magic;
 
 template <class Isa>
-FOVEA_INLINE typename Isa::reg exp2_reg(typename Isa::reg score, typename Isa::reg shift, typename Isa::reg floor) {
+FOVEA_INLINE typename Isa::reg exp2_reg(typename Isa::reg score, typename Isa::reg shift,
+                                        typename Isa::reg floor) {
   const auto x = Isa::max(score, floor);
   const auto t = Isa::add(x, shift);
   if constexpr (Isa::tells_fraction) {
@@ -65,8 +73,8 @@ FOVEA_INLINE typename Isa::reg exp2_reg(typename Isa::reg score, typename Isa::r
     return Isa::mul(Isa::fma(exp2_slope<Isa>(r), r, Isa::spread(1.f)), Isa::power(t));
   }
 }
-// The same for sixteen lanes where a product overwrites what it is added to: terms come anew with each product, sixteen times each, and
-// (slope * r + 1) * 2^n becomes slope * 2^n * r + 2^n, which rounds alike.
+// The same for sixteen lanes where a product overwrites what it is added to: terms come anew with each
+// product, sixteen times each, and (slope * r + 1) * 2^n becomes slope * 2^n * r + 2^n, which rounds alike.
 struct repeated_terms {
   float of[5][16];
   constexpr repeated_terms() : of{} {
@@ -77,7 +85,8 @@ struct repeated_terms {
 alignas(64) constexpr repeated_terms terms;
 
 template <class Isa>
-FOVEA_INLINE f32x16<Isa> exp2_in_place(const f32x16<Isa>& score, typename Isa::reg shift, typename Isa::reg floor) {
+FOVEA_INLINE f32x16<Isa> exp2_in_place(const f32x16<Isa>& score, typename Isa::reg shift,
+                                       typename Isa::reg floor) {
   typename Isa::reg r[4];
   f32x16<Isa> w;
 #pragma GCC unroll 4
@@ -88,8 +97,10 @@ FOVEA_INLINE f32x16<Isa> exp2_in_place(const f32x16<Isa>& score, typename Isa::r
   }
   const auto c = Isa::spread(slope_terms[0]);
   const typename Isa::sixteen first = {{c, c, c, c}};
-  const auto second = Isa::add_products(terms.of[1], first, r), third = Isa::add_products(terms.of[2], second, r);
-  const auto fourth = Isa::add_products(terms.of[3], third, r), slope = Isa::add_products(terms.of[4], fourth, r);
+  const auto second = Isa::add_products(terms.of[1], first, r),
+             third = Isa::add_products(terms.of[2], second, r);
+  const auto fourth = Isa::add_products(terms.of[3], third, r),
+             slope = Isa::add_products(terms.of[4], fourth, r);
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
     const auto x = Isa::mul(slope.val[i], w.r[i]);
@@ -98,11 +109,13 @@ FOVEA_INLINE f32x16<Isa> exp2_in_place(const f32x16<Isa>& score, typename Isa::r
   return w;
 }
 template <class Isa, int N>
-FOVEA_INLINE floats<Isa, N> exp2_from(const floats<Isa, N>& score, typename Isa::reg shift, typename Isa::reg floor) {
+FOVEA_INLINE floats<Isa, N> exp2_from(const floats<Isa, N>& score, typename Isa::reg shift,
+                                      typename Isa::reg floor) {
   if constexpr (Isa::by_lane && N == 16)
     return exp2_in_place<Isa>(score, shift, floor);
   else
-    return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return exp2_reg<Isa>(score.r[i], shift, floor); });
+    return floats<Isa, N>::each([&](int i)
+                                    FOVEA_LAMBDA_INLINE { return exp2_reg<Isa>(score.r[i], shift, floor); });
 }
 // 2^x for x <= 0, no deeper than 2^-100: an exact power of two when x is an integer.
 template <class Isa, int N>

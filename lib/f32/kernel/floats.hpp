@@ -1,4 +1,5 @@
-// floats<Isa, N>: N lanes of float made of the registers of one ISA. All float kernels are written once over f32x16.
+// floats<Isa, N>: N lanes of float made of the registers of one ISA. All float kernels are written once over
+// f32x16.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,8 @@ namespace fovea::f32 {
 
 constexpr uint32_t root_half_bits = 0x3f3504f3u; // of the float sqrt(1/2)
 
-// gcc keeps arrays of registers in memory unless every loop over them is unrolled: hence the pragma at each of these loops.
+// gcc keeps arrays of registers in memory unless every loop over them is unrolled: hence the pragma at each
+// of these loops.
 template <class Isa, int Lanes>
 struct floats {
   static_assert(Lanes % Isa::lanes == 0);
@@ -66,12 +68,14 @@ FOVEA_INLINE floats<Isa, N> fma(const floats<Isa, N>& a, const floats<Isa, N>& b
 // a * b + c with one a for all lanes: where the ISA can take it from a lane of a register, it does.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> fma_by(float a, const floats<Isa, N>& b, const floats<Isa, N>& c) {
-  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::fma(Isa::spread(a), b.r[i], c.r[i]); });
+  return floats<Isa, N>::each([&](int i)
+                                  FOVEA_LAMBDA_INLINE { return Isa::fma(Isa::spread(a), b.r[i], c.r[i]); });
 }
 // sum += a * b, where sum stays where it is.
 template <class Isa, int N>
 FOVEA_INLINE void add_product(floats<Isa, N>& sum, float a, const floats<Isa, N>& b) {
-  floats<Isa, N>::each_reg([&](int i) FOVEA_LAMBDA_INLINE { Isa::add_product(sum.r[i], Isa::spread(a), b.r[i]); });
+  floats<Isa, N>::each_reg([&](int i)
+                               FOVEA_LAMBDA_INLINE { Isa::add_product(sum.r[i], Isa::spread(a), b.r[i]); });
 }
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> operator*(const floats<Isa, N>& a, const floats<Isa, N>& b) {
@@ -100,8 +104,9 @@ template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> inside(int from, int to, const floats<Isa, N>& a, const floats<Isa, N>& b) {
   alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const float low = static_cast<float>(from), high = static_cast<float>(to);
-  return floats<Isa, N>::each([&](int i)
-                                  FOVEA_LAMBDA_INLINE { return Isa::inside(Isa::load(lane + i * Isa::lanes), low, high, a.r[i], b.r[i]); });
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE {
+    return Isa::inside(Isa::load(lane + i * Isa::lanes), low, high, a.r[i], b.r[i]);
+  });
 }
 
 // The sum of sixteen lanes as one fixed tree: i + (i + 8), then + 4, + 2, + 1.
@@ -126,7 +131,8 @@ FOVEA_INLINE float smallest(const f32x16<Isa>& x) {
   return 0 - largest(f32x16<Isa>::all(0) - x);
 }
 
-// The sums of sixteen lanes of each of as many rows as a register has lanes: a lane for each row, whose lanes stand one after another.
+// The sums of sixteen lanes of each of as many rows as a register has lanes: a lane for each row, whose lanes
+// stand one after another.
 template <class Isa>
 FOVEA_INLINE one_register<Isa> sums_of_rows(const float* rows) {
   return {{Isa::join_rows(rows, [](auto a, auto b) FOVEA_LAMBDA_INLINE { return Isa::add(a, b); })}};

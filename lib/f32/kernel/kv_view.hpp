@@ -1,18 +1,21 @@
-// Where keys and values stand: absolute keys in, addresses and loads out. Nothing else computes an address of K or V.
+// Where keys and values stand: absolute keys in, addresses and loads out. Nothing else computes an address of
+// K or V.
 #pragma once
 #include "f32/kernel.hpp"
 #include "f32/kernel/floats.hpp"
 
 namespace fovea::f32 {
 
-// The contract of a storage type of K and V. f32_element is the first; another one converts in its loads, exactly, so that sums stay floats.
+// The contract of a storage type of K and V. f32_element is the first; another one converts in its loads,
+// exactly, so that sums stay floats.
 //   stored                   what memory holds
 //   load(p, V{})             as many elements from p on as a vector V has lanes
 //   load_first(p, n, V{})    the first n of them; nothing behind is read, other lanes are 0
 template <class Element>
 struct element_contract {
   using stored = typename Element::stored;
-  static_assert(sizeof(stored) == Element::bytes, "an element names its size: how far one stands from the next");
+  static_assert(sizeof(stored) == Element::bytes,
+                "an element names its size: how far one stands from the next");
 };
 
 struct f32_element {
@@ -35,8 +38,8 @@ struct key_rows {
   ptrdiff_t stride;
   int from, to, past;
 
-  // How many are scored by steps of so many, the last of which may begin among keys that have been scored already: what is seen, but a
-  // whole step at least. 0 where keys do not fill one.
+  // How many are scored by steps of so many, the last of which may begin among keys that have been scored
+  // already: what is seen, but a whole step at least. 0 where keys do not fill one.
   int scored(int step) const { return past - from < step ? 0 : to - from < step ? step : to - from; }
 };
 
@@ -61,22 +64,29 @@ class kv_view : element_contract<Element> {
  public:
   using stored = typename Element::stored;
 
-  kv_view(const plan& p, int32_t kv_head) : p_(p), k_(p.k.data + kv_head * p.k.head), v_(p.v.data + kv_head * p.v.head) {}
+  kv_view(const plan& p, int32_t kv_head)
+      : p_(p), k_(p.k.data + kv_head * p.k.head), v_(p.v.data + kv_head * p.v.head) {}
 
   // Keys begin .. end-1 of the block that begins with absolute key `block`.
   key_rows<Element> keys(int64_t block, int begin, int end) const {
     const int past = static_cast<int>(smaller(up16(end), p_.keys_end - block));
     return {key(block + begin), p_.k.token, begin, end, past};
   }
-  // The first row that is given of the sixteen keys from `first` on, and how many floats on the next one stands.
-  const stored* key(int64_t absolute) const { return k_ + static_cast<ptrdiff_t>(absolute - p_.see.first_key) * p_.k.token; }
+  // The first row that is given of the sixteen keys from `first` on, and how many floats on the next one
+  // stands.
+  const stored* key(int64_t absolute) const {
+    return k_ + static_cast<ptrdiff_t>(absolute - p_.see.first_key) * p_.k.token;
+  }
   ptrdiff_t key_stride() const { return p_.k.token; }
   // Panel i (absolute key / 16) of a cache.
-  const float* panel(int64_t i) const { return k_ + static_cast<ptrdiff_t>(i - p_.see.first_key / 16) * 16 * p_.dim; }
+  const float* panel(int64_t i) const {
+    return k_ + static_cast<ptrdiff_t>(i - p_.see.first_key / 16) * 16 * p_.dim;
+  }
 
   value_rows<Element> values(int64_t block) const {
     const int64_t first = larger(block, p_.see.first_key);
-    return {v_ + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token, p_.v.token, static_cast<int>(first - block)};
+    return {v_ + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token, p_.v.token,
+            static_cast<int>(first - block)};
   }
   // From one KV head to the next.
   ptrdiff_t head_stride() const { return p_.k.head; }

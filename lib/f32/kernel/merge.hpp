@@ -1,4 +1,5 @@
-// Spans come together: two results (reference, sum, output) become one, in ascending order; and the final division.
+// Spans come together: two results (reference, sum, output) become one, in ascending order; and the final
+// division.
 #pragma once
 #include "f32/kernel/output.hpp"
 #include "f32/kernel/values.hpp"
@@ -61,7 +62,8 @@ __attribute__((noinline)) void write_results(const tile_job& job) {
   const int width = up16(p.v_dim);
   for (int r = 0; r < rows; ++r) {
     const float* o = w.all_o + static_cast<ptrdiff_t>(r) * width;
-    for (int c = 0; c < width; c += 16) write_result(w.out_rows[r], c, p.v_dim, f32x16<Isa>::load(o + c), w.factor[r]);
+    for (int c = 0; c < width; c += 16)
+      write_result(w.out_rows[r], c, p.v_dim, f32x16<Isa>::load(o + c), w.factor[r]);
   }
 }
 
@@ -86,14 +88,17 @@ struct row_of_partials {
 
   void end(int32_t head, int64_t query, float* out) const {
     float top;
-    const float total = sum_tree(over_spans(0, top)), sink = p.modify.sinks ? p.modify.sinks[head] : -__builtin_inff();
+    const float total = sum_tree(over_spans(0, top)),
+                sink = p.modify.sinks ? p.modify.sinks[head] : -__builtin_inff();
     using row = one_register<Isa>;
     const auto end = end_of<Isa>(row::all(total), row::all(top), row::all(sink));
     float factor[Isa::lanes], lse[Isa::lanes];
     end.factor.store(factor);
     end.lse.store(lse);
-    if (p.modify.lse) p.modify.lse[head * static_cast<ptrdiff_t>(p.rows / p.group) + static_cast<ptrdiff_t>(query)] = lse[0];
-    for (int c = 0; c < up16(p.v_dim); c += 16) write_result(out, c, p.v_dim, over_spans(32 + c, top), factor[0]);
+    if (p.modify.lse)
+      p.modify.lse[head * static_cast<ptrdiff_t>(p.rows / p.group) + static_cast<ptrdiff_t>(query)] = lse[0];
+    for (int c = 0; c < up16(p.v_dim); c += 16)
+      write_result(out, c, p.v_dim, over_spans(32 + c, top), factor[0]);
   }
 };
 
@@ -102,7 +107,8 @@ void merge_partials(const plan& p) {
   if (p.rows == 0) return; // however many heads
   for (int32_t g = 0; g < p.kv_heads; ++g)
     for (int64_t r = 0; r < p.rows; ++r)
-      row_of_partials<Isa>{p, slot(p, g, r, 0)}.end(g * p.group + static_cast<int32_t>(r % p.group), r / p.group, out_row(p, g, r));
+      row_of_partials<Isa>{p, slot(p, g, r, 0)}.end(g * p.group + static_cast<int32_t>(r % p.group),
+                                                    r / p.group, out_row(p, g, r));
 }
 
 } // namespace fovea::f32

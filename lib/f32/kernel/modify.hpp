@@ -1,11 +1,13 @@
-// What may happen to a score before softmax: softcap, ALiBi, an additive or a bool mask. docs/numerics.md, section 8.
+// What may happen to a score before softmax: softcap, ALiBi, an additive or a bool mask. docs/numerics.md,
+// section 8.
 #pragma once
 #include "f32/kernel/block.hpp"
 #include "f32/kernel/exp2.hpp"
 
 namespace fovea::f32 {
 
-constexpr float minus_infinity = -__builtin_inff(); // the mark of a key that a mask hides: its weight is 0, it is never exponentiated
+constexpr float minus_infinity = -__builtin_inff(); // the mark of a key that a mask hides: its weight is 0,
+                                                    // it is never exponentiated
 
 // What a softmax step does, known when it is compiled; a call takes one of three: see score_step.
 template <bool Capped, bool Biased>
@@ -19,7 +21,8 @@ using general_step = step<true, true>; // a softcap, with biases or without
 // cap * tanh(s / cap) as m / (2 - m), m = 1 - 2^(|s| * factor). From the parts of the exponential m is
 // exact to a few units in the last place also where it is small.
 template <class Isa>
-FOVEA_INLINE typename Isa::reg soft_capped(typename Isa::reg s, typename Isa::reg cap, typename Isa::reg factor) {
+FOVEA_INLINE typename Isa::reg soft_capped(typename Isa::reg s, typename Isa::reg cap,
+                                           typename Isa::reg factor) {
   const auto m0 = Isa::spread(power_magic), one = Isa::spread(1.f);
   const auto x = Isa::max(Isa::mul(Isa::abs(s), factor), Isa::spread(deepest)); // factor is negative
   const auto t = Isa::add(x, m0), n = Isa::sub(t, m0);
@@ -55,7 +58,8 @@ struct mask_vectors<16> {
   typedef int32_t words __attribute__((vector_size(64)));
 };
 
-// Sixteen elements of a bool mask as floats, 0 or -infinity: bytes become words, and words of 0 the bits of -infinity.
+// Sixteen elements of a bool mask as floats, 0 or -infinity: bytes become words, and words of 0 the bits of
+// -infinity.
 template <class Isa>
 FOVEA_INLINE void write_out(const uint8_t* mask, float* out) {
   if constexpr (Isa::lanes == 1) {
@@ -76,8 +80,10 @@ FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row) {
   const plan& p = *job.p;
   const modifiers& m = p.modify;
   const row_place at = place_of(job, row);
-  const ptrdiff_t start = at.head * m.mask.head + at.query * m.mask.query + static_cast<ptrdiff_t>(b.first_key - p.see.first_key);
-  return {m.alibi ? -m.alibi[at.head] * log2_e : 0, static_cast<float>(p.see.position + at.query - b.first_key),
+  const ptrdiff_t start = at.head * m.mask.head + at.query * m.mask.query +
+                          static_cast<ptrdiff_t>(b.first_key - p.see.first_key);
+  return {m.alibi ? -m.alibi[at.head] * log2_e : 0,
+          static_cast<float>(p.see.position + at.query - b.first_key),
           m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr};
 }
 
@@ -87,7 +93,9 @@ FOVEA_INLINE f32x16<Isa> with_alibi(const row_bias& row, int j, const f32x16<Isa
   alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const auto distance = f32x16<Isa>::all(row.distance - static_cast<float>(j)) - f32x16<Isa>::load(lane);
   const auto slope = Isa::spread(row.slope), floor = Isa::spread(lowest);
-  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::max(Isa::fma(slope, Isa::abs(distance.r[i]), s.r[i]), floor); });
+  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE {
+    return Isa::max(Isa::fma(slope, Isa::abs(distance.r[i]), s.r[i]), floor);
+  });
 }
 
 // Sixteen elements of a mask row, of which only a .. b-1 are read.
@@ -98,7 +106,8 @@ FOVEA_INLINE f32x16<Isa> read_mask(const row_bias& m, int j, int a, int b) {
     if (m.bias) return f32x16<Isa>::load(m.bias + j);
     write_out<Isa>(m.shown + j, mask);
   } else {
-    for (int i = 0; i < 16; ++i) mask[i] = i < a || i >= b ? 0 : m.bias ? m.bias[j + i] : m.shown[j + i] ? 0 : minus_infinity;
+    for (int i = 0; i < 16; ++i)
+      mask[i] = i < a || i >= b ? 0 : m.bias ? m.bias[j + i] : m.shown[j + i] ? 0 : minus_infinity;
   }
   return f32x16<Isa>::load(mask);
 }
@@ -106,13 +115,17 @@ FOVEA_INLINE f32x16<Isa> read_mask(const row_bias& m, int j, int a, int b) {
 // A finite bias is a score, however low: it is held at `lowest`. Only -infinity hides.
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s) {
-  const auto seen = max(fma_by(log2_e, bias, s), f32x16<Isa>::all(lowest)), hidden = f32x16<Isa>::all(minus_infinity);
-  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(bias.r[i], minus_infinity, hidden.r[i], seen.r[i]); });
+  const auto seen = max(fma_by(log2_e, bias, s), f32x16<Isa>::all(lowest)),
+             hidden = f32x16<Isa>::all(minus_infinity);
+  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE {
+    return Isa::if_equal(bias.r[i], minus_infinity, hidden.r[i], seen.r[i]);
+  });
 }
 
 // Scores of keys j .. j+15, of which lanes a .. b-1 are meant.
 template <class Step, class Isa>
-FOVEA_INLINE f32x16<Isa> modified(const modifiers& m, const row_bias& row, int j, int a, int b, f32x16<Isa> s) {
+FOVEA_INLINE f32x16<Isa> modified(const modifiers& m, const row_bias& row, int j, int a, int b,
+                                  f32x16<Isa> s) {
   if (Step::capped && m.cap != 0) {
     const auto cap = Isa::spread(m.cap), factor = Isa::spread(m.cap_factor);
     s = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return soft_capped<Isa>(s.r[i], cap, factor); });

@@ -1,4 +1,5 @@
-// How a row ends: its sum becomes the factor of its output, a sink joins the sum, and the log-sum-exp is written. Lanes are rows here.
+// How a row ends: its sum becomes the factor of its output, a sink joins the sum, and the log-sum-exp is
+// written. Lanes are rows here.
 #pragma once
 #include "f32/kernel.hpp"
 #include "f32/kernel/exp2.hpp"
@@ -32,22 +33,27 @@ FOVEA_INLINE one_register<Isa> inverse_of(const one_register<Isa>& total) {
 }
 
 template <class Isa>
-FOVEA_INLINE one_register<Isa> if_equal(const one_register<Isa>& x, float value, float then, const one_register<Isa>& otherwise) {
+FOVEA_INLINE one_register<Isa> if_equal(const one_register<Isa>& x, float value, float then,
+                                        const one_register<Isa>& otherwise) {
   return {{Isa::if_equal(x.r[0], value, Isa::spread(then), otherwise.r[0])}};
 }
 
 // With a sink logit in each row (minus infinity: none) and the log-sum-exp.
 template <class Isa>
-inline ending<Isa> end_of(const one_register<Isa>& total, const one_register<Isa>& top, const one_register<Isa>& sink) {
+inline ending<Isa> end_of(const one_register<Isa>& total, const one_register<Isa>& top,
+                          const one_register<Isa>& sink) {
   using rows = one_register<Isa>;
   constexpr float none = -__builtin_inff();
-  const auto logit = sink * rows::all(log2_e), highest = max(nearest(logit), top), old = exp2_below(top - highest);
+  const auto logit = sink * rows::all(log2_e), highest = max(nearest(logit), top),
+             old = exp2_below(top - highest);
   const auto sum = fma(total, old, if_equal<Isa>(logit, none, 0, exp2_below(logit - highest)));
-  const auto lse = fma_by(0, sum, (highest + log2_of<Isa>(sum)) * rows::all(ln_2)); // a NaN in the sum leaves a NaN
+  const auto lse = fma_by(0, sum,
+                          (highest + log2_of<Isa>(sum)) * rows::all(ln_2)); // a NaN in the sum leaves a NaN
   return {old * inverse_of<Isa>(sum), if_equal<Isa>(sum, 0, none, lse)};
 }
 
-// Rows from .. to-1 of a tile end: their totals become the factors of their output. `top` is what their weights are relative to.
+// Rows from .. to-1 of a tile end: their totals become the factors of their output. `top` is what their
+// weights are relative to.
 template <class Isa>
 __attribute__((noinline)) void end_rows(const tile_job& job, const float* top, int from, int to) {
   constexpr int lanes = Isa::lanes;
@@ -63,7 +69,8 @@ __attribute__((noinline)) void end_rows(const tile_job& job, const float* top, i
       continue;
     }
     float sink[lanes], lse[lanes];
-    for (int i = 0; i < lanes; ++i) sink[i] = m.sinks && i >= a && i < b ? m.sinks[place_of(job, at + i).head] : -__builtin_inff();
+    for (int i = 0; i < lanes; ++i)
+      sink[i] = m.sinks && i >= a && i < b ? m.sinks[place_of(job, at + i).head] : -__builtin_inff();
     const auto end = end_of<Isa>(total, rows::load(top + at), rows::load(sink));
     inside(a, b, end.factor, before).store(w.factor + at);
     end.lse.store(lse);

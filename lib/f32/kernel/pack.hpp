@@ -14,7 +14,9 @@ FOVEA_INLINE void prefetch_to_write(const float* p, int n) {
 // A row of q times the scale; the last sixteen may overlap those before them.
 template <class Isa>
 FOVEA_INLINE void scale_row(const float* row, int dim, float scale, float* out) {
-  const auto sixteen = [&](int c) FOVEA_LAMBDA_INLINE { (f32x16<Isa>::load(row + c) * f32x16<Isa>::all(scale)).store(out + c); };
+  const auto sixteen = [&](int c) FOVEA_LAMBDA_INLINE {
+    (f32x16<Isa>::load(row + c) * f32x16<Isa>::all(scale)).store(out + c);
+  };
   for (int c = 0; c <= dim - 16; c += 16) sixteen(c);
   if (dim % 16 == 0) return;
   if (dim > 16) return sixteen(dim - 16);
@@ -32,7 +34,8 @@ FOVEA_INLINE bool all_finite(const float* x, ptrdiff_t n) {
   return !Isa::any_nan(sum) && rest == 0;
 }
 
-// out[c * lead + l] = at[l][c] for as many rows as a register has lanes; the last four columns may overlap those before them.
+// out[c * lead + l] = at[l][c] for as many rows as a register has lanes; the last four columns may overlap
+// those before them.
 template <class Isa>
 FOVEA_INLINE void pack_lanes(const float* const (&at)[Isa::lanes], int dim, float* out, ptrdiff_t lead) {
   const auto four = [&](int c, float* to) FOVEA_LAMBDA_INLINE {
@@ -49,10 +52,11 @@ FOVEA_INLINE void pack_lanes(const float* const (&at)[Isa::lanes], int dim, floa
     for (int l = 0; l < Isa::lanes; ++l) out[c * lead + l] = at[l][c];
 }
 
-// One panel: sixteen lanes, lane l is the row of key `first + l`. Lanes outside first_key .. end-1 repeat the nearest row given; `row` is the
-// first of those that are given.
+// One panel: sixteen lanes, lane l is the row of key `first + l`. Lanes outside first_key .. end-1 repeat the
+// nearest row given; `row` is the first of those that are given.
 template <class Isa>
-inline void pack_panel(const float* row, ptrdiff_t stride, int64_t first, int64_t first_key, int64_t end, int dim, float* panel) {
+inline void pack_panel(const float* row, ptrdiff_t stride, int64_t first, int64_t first_key, int64_t end,
+                       int dim, float* panel) {
   const bool all_given = first >= first_key && first + 16 <= end;
   const float* at[Isa::lanes];
   for (int l = 0; l < 16; l += Isa::lanes) {

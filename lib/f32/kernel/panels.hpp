@@ -1,4 +1,5 @@
-// Panels of K for one block: from a cache that holds them, or packed into the caller's scratch, all of a head or a few at a time.
+// Panels of K for one block: from a cache that holds them, or packed into the caller's scratch, all of a head
+// or a few at a time.
 #pragma once
 #include "f32/kernel/kv_view.hpp"
 #include "f32/kernel/pack.hpp"
@@ -10,7 +11,8 @@ class panels_of_keys {
  public:
   explicit panels_of_keys(const tile_job& job) : job_(job), p_(*job.p), w_(*job.w) {}
 
-  // Calls use(panels) of a KV head until keys begin .. end-1 of the block have been there; both are multiples of 16.
+  // Calls use(panels) of a KV head until keys begin .. end-1 of the block have been there; both are multiples
+  // of 16.
   template <class Use>
   FOVEA_INLINE void each(const kv_view<Element>& head, int64_t block, int begin, int end, Use use) const {
     for (key_panels k{nullptr, begin, begin}; k.from < end; k.from = k.to) {

@@ -1,4 +1,5 @@
-// The rows of a tile: where their queries and outputs stand, what each of them sees, and the queries times the scale.
+// The rows of a tile: where their queries and outputs stand, what each of them sees, and the queries times
+// the scale.
 #pragma once
 #include "f32/kernel/block.hpp"
 #include "f32/kernel/pack.hpp"
@@ -41,17 +42,24 @@ class rows_of_tile {
       place_rows(h * per_head, head_in_group, q + head * p.q.head, out + head * p.out.head);
     }
     repeat_last_row();
-    stretched = p.stretch != 0 && !all_finite<Isa>(w_.q, in_groups * static_cast<ptrdiff_t>(p.dim)) && shrink_rows();
+    stretched = p.stretch != 0 && !all_finite<Isa>(w_.q, in_groups * static_cast<ptrdiff_t>(p.dim)) &&
+                shrink_rows();
   }
 
-  int64_t end() const { return any.to > any.from ? any.to : any.head; } // behind the last key that any row sees
+  int64_t end() const {
+    return any.to > any.from ? any.to : any.head;
+  } // behind the last key that any row sees
   // Rows that only fill the last group see what the last row sees.
-  const seen& seen_of(int row) const { return w_.sees[same_keys ? 0 : row < job_.rows ? row : job_.rows - 1]; }
+  const seen& seen_of(int row) const {
+    return w_.sees[same_keys ? 0 : row < job_.rows ? row : job_.rows - 1];
+  }
 
-  // What the rows see of the block that begins with absolute key `first_key`. Its runs stand in the workspace until the next block.
+  // What the rows see of the block that begins with absolute key `first_key`. Its runs stand in the workspace
+  // until the next block.
   block block_at(int64_t first_key) const {
     const plan& p = *job_.p;
-    const int32_t at = static_cast<int32_t>(first_key), first = static_cast<int32_t>(larger(first_key, p.see.first_key));
+    const int32_t at = static_cast<int32_t>(first_key),
+                  first = static_cast<int32_t>(larger(first_key, p.see.first_key));
     const int32_t end = static_cast<int32_t>(smaller(first_key + block_keys, p.see.end));
     const auto within = [=](int32_t key) { return (key < first ? first : key < end ? key : end) - at; };
     block b{};
@@ -73,15 +81,16 @@ class rows_of_tile {
     }
     runs.begin = runs.from[1][in_groups - 1];
     runs.end = runs.to[1][in_groups - 1];
-    const bool begins = runs.first == 1 && runs.from[1][0] == runs.begin && runs.begin % 16 == 0; // then so do all rows between
+    const bool begins = runs.first == 1 && runs.from[1][0] == runs.begin &&
+                        runs.begin % 16 == 0; // then so do all rows between
     runs.same = !begins                     ? fovea::f32::same_keys::none
                 : runs.to[1][0] == runs.end ? fovea::f32::same_keys::all
                                             : fovea::f32::same_keys::begin;
     return b;
   }
 
-  // How many rows need no key behind this block, `before` of which needed none of it either. Rows that fill the last group count when all
-  // others have finished.
+  // How many rows need no key behind this block, `before` of which needed none of it either. Rows that fill
+  // the last group count when all others have finished.
   int finished_after(const block& b, int before) const {
     const int64_t end = smaller(b.first_key + block_keys, job_.p->see.end);
     int finished = same_keys && w_.sees[0].to <= end ? job_.rows : before;
@@ -89,8 +98,8 @@ class rows_of_tile {
     return finished == job_.rows || b.first_key + block_keys >= this->end() ? in_groups : finished;
   }
 
-  // A finite q times the scale may overflow although the scores do not: such a row got only a part of the scale, and its scores get the
-  // rest, a power of two. docs/numerics.md, section 2.
+  // A finite q times the scale may overflow although the scores do not: such a row got only a part of the
+  // scale, and its scores get the rest, a power of two. docs/numerics.md, section 2.
   void stretch_scores(int row, float* s, int from, int to) const {
     const plan& p = *job_.p;
     if (!overflows(query_of(row))) return;
@@ -127,7 +136,8 @@ class rows_of_tile {
   // What each row sees, or what all of them see.
   void find_seen(int head_in_group, int64_t query, const seen& begins, const seen& ends) const {
     const visibility& see = job_.p->see;
-    const bool same_begin = Isa::lanes > 1 && begins.head == ends.head && begins.from == ends.from; // so only the end moves
+    const bool same_begin = Isa::lanes > 1 && begins.head == ends.head &&
+                            begins.from == ends.from; // so only the end moves
     const int group = job_.p->group, rows = same_keys ? 1 : job_.rows;
     seen s = begins, *sees = w_.sees;
     for (int r = 0; r < rows; ++r) {
@@ -141,15 +151,17 @@ class rows_of_tile {
     }
   }
 
-  // The rows of one KV head, from row `begin` of the tile on. q and out: of its first head and the first query.
+  // The rows of one KV head, from row `begin` of the tile on. q and out: of its first head and the first
+  // query.
   void place_rows(int begin, int head_in_group, const float* q, float* out) const {
     const plan& p = *job_.p;
     if (p.group == 1) return place_run(begin, per_head, q, p.q.token, out, p.out.token);
     const int end = begin + per_head;
     for (ptrdiff_t query = 0, row = begin; row < end; ++query, head_in_group = 0) {
-      const int r = static_cast<int>(row), rows = static_cast<int>(smaller(p.group - head_in_group, end - row));
-      place_run(r, rows, q + query * p.q.token + head_in_group * p.q.head, p.q.head, out + query * p.out.token + head_in_group * p.out.head,
-                p.out.head);
+      const int r = static_cast<int>(row),
+                rows = static_cast<int>(smaller(p.group - head_in_group, end - row));
+      place_run(r, rows, q + query * p.q.token + head_in_group * p.q.head, p.q.head,
+                out + query * p.out.token + head_in_group * p.out.head, p.out.head);
       row += rows;
     }
   }

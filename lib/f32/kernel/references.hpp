@@ -1,11 +1,13 @@
-// The reference of a row: the even number nearest to the largest score so far. Weights are powers of two of what a score is above it.
+// The reference of a row: the even number nearest to the largest score so far. Weights are powers of two of
+// what a score is above it.
 #pragma once
 #include "f32/kernel/exp2.hpp"
 #include "f32/kernel/modify.hpp"
 
 namespace fovea::f32 {
 
-// Walks the vectors of sixteen that hold keys from .. to-1: whole(j), or edge(j, a, b) where only lanes a .. b-1 are meant.
+// Walks the vectors of sixteen that hold keys from .. to-1: whole(j), or edge(j, a, b) where only lanes a ..
+// b-1 are meant.
 template <class Whole, class Edge>
 FOVEA_INLINE void walk(int from, int to, Whole whole, Edge edge) {
   for (int j = from & -16; j < to; j += 16) {
@@ -15,7 +17,8 @@ FOVEA_INLINE void walk(int from, int to, Whole whole, Edge edge) {
   }
 }
 
-// The vectors that hold what a row sees, of both runs; or of one that begins with a whole vector, without a look at its begin.
+// The vectors that hold what a row sees, of both runs; or of one that begins with a whole vector, without a
+// look at its begin.
 template <same_keys Same, class Whole, class Edge>
 FOVEA_INLINE void walk_runs(const key_runs& runs, int row, Whole whole, Edge edge) {
   if constexpr (Same == same_keys::none) {
@@ -30,7 +33,8 @@ FOVEA_INLINE void walk_runs(const key_runs& runs, int row, Whole whole, Edge edg
 
 // The largest scores of a row, by lanes; on the way each score becomes what the step makes of it.
 template <class Isa, class Step, same_keys Same>
-FOVEA_INLINE f32x16<Isa> find_peaks(const modifiers& modify, const key_runs& runs, float* scores, int row, const row_bias& bias) {
+FOVEA_INLINE f32x16<Isa> find_peaks(const modifiers& modify, const key_runs& runs, float* scores, int row,
+                                    const row_bias& bias) {
   float* s = scores + row * score_stride;
   const auto nothing = f32x16<Isa>::all(lowest);
   auto peak = nothing;
@@ -46,7 +50,8 @@ FOVEA_INLINE f32x16<Isa> find_peaks(const modifiers& modify, const key_runs& run
   };
   if constexpr (Isa::lanes < 8 && !Step::plain) { // many short registers: one copy of so much code is enough
     for (int run = runs.first; run < 2; ++run)
-      for (int from = runs.from[run][row], to = runs.to[run][row], j = from & -16; j < to; j += 16) edge(j, from - j, to - j);
+      for (int from = runs.from[run][row], to = runs.to[run][row], j = from & -16; j < to; j += 16)
+        edge(j, from - j, to - j);
   } else {
     walk_runs<Same>(runs, row, whole, edge);
   }
@@ -64,7 +69,8 @@ FOVEA_INLINE bool exact(float top) { return top < exact_limit && top > -exact_li
 
 template <class Isa>
 FOVEA_INLINE bool all_exact(const one_register<Isa>& top) {
-  return !Isa::any_nan(Isa::inside(top.r[0], 1 - exact_limit, exact_limit, Isa::spread(0), Isa::spread(__builtin_nanf(""))));
+  return !Isa::any_nan(
+      Isa::inside(top.r[0], 1 - exact_limit, exact_limit, Isa::spread(0), Isa::spread(__builtin_nanf(""))));
 }
 
 // Scores so large that it is not are first moved to top, with one rounding, and weighed from 0.
@@ -74,17 +80,19 @@ __attribute__((noinline)) void move_to_top(const key_runs& runs, float* scores, 
   const auto top = f32x16<Isa>::all(reference);
   for (int run = runs.first; run < 2; ++run)
     walk(
-        runs.from[run][row], runs.to[run][row], [&](int j) FOVEA_LAMBDA_INLINE { (f32x16<Isa>::load(s + j) - top).store(s + j); },
+        runs.from[run][row], runs.to[run][row],
+        [&](int j) FOVEA_LAMBDA_INLINE { (f32x16<Isa>::load(s + j) - top).store(s + j); },
         [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
           const auto score = f32x16<Isa>::load(s + j);
           inside(a, b, score - top, score).store(s + j);
         });
 }
 
-// For a register of rows from .. to-1: top = max(top, nearest even number of the largest score), rescale = 2^(old top - top).
-// Were scores moved?
+// For a register of rows from .. to-1: top = max(top, nearest even number of the largest score), rescale =
+// 2^(old top - top). Were scores moved?
 template <class Isa>
-FOVEA_INLINE bool raise_register(const workspace& w, const block& b, int from, int to, const one_register<Isa>& peak) {
+FOVEA_INLINE bool raise_register(const workspace& w, const block& b, int from, int to,
+                                 const one_register<Isa>& peak) {
   using rows = one_register<Isa>;
   const auto old = rows::load(w.top + from), top = max(nearest_even(peak), old);
   top.store(w.top + from);
@@ -116,7 +124,8 @@ FOVEA_INLINE bool raise_tops(const tile_job& job, const block& b, Peaks peaks) {
 template <class Isa, same_keys Same>
 FOVEA_INLINE one_register<Isa> plain_peaks(const tile_job& job, const key_runs& runs, int from, int to) {
   largest_of_rows<Isa> peaks;
-  for (int r = from; r < to; ++r) peaks.set(r - from, find_peaks<Isa, plain_step, Same>(job.p->modify, runs, job.w->s, r, row_bias{}));
+  for (int r = from; r < to; ++r)
+    peaks.set(r - from, find_peaks<Isa, plain_step, Same>(job.p->modify, runs, job.w->s, r, row_bias{}));
   return peaks.of_first(to - from);
 }
 

@@ -1,5 +1,5 @@
-// Returned weights: a second pass over rows whose weights or scores the call asks for. Scores are computed again, for the first pass did
-// not keep them.
+// Returned weights: a second pass over rows whose weights or scores the call asks for. Scores are computed
+// again, for the first pass did not keep them.
 #pragma once
 #include "f32/kernel/panels.hpp"
 #include "f32/kernel/queries.hpp"
@@ -16,12 +16,20 @@ class weights_of_rows {
  public:
   // `top` and `sum`: of each row when it ended.
   weights_of_rows(const tile_job& job, const rows_of_tile<Isa>& rows, const float* top, const float* sum)
-      : job_(job), p_(*job.p), w_(*job.w), rows_(rows), panels_(job), top_(top), sum_(sum), wanted_(job.p->modify.weights) {}
+      : job_(job),
+        p_(*job.p),
+        w_(*job.w),
+        rows_(rows),
+        panels_(job),
+        top_(top),
+        sum_(sum),
+        wanted_(job.p->modify.weights) {}
 
   void write() const {
     for (int r = 0; r < job_.rows; ++r) {
       const row_place place = place_of(job_, r);
-      const int64_t head = int64_t{place.head} - wanted_.first_head, query = int64_t{place.query} - wanted_.first_query;
+      const int64_t head = int64_t{place.head} - wanted_.first_head,
+                    query = int64_t{place.query} - wanted_.first_query;
       if (head < 0 || head >= wanted_.heads || query < 0 || query >= wanted_.queries) continue;
       write_row(r, wanted_.data + static_cast<ptrdiff_t>(head * wanted_.queries + query) * keys());
     }
@@ -39,12 +47,15 @@ class weights_of_rows {
 
   ptrdiff_t keys() const { return static_cast<ptrdiff_t>(p_.keys_end - p_.see.first_key); }
   returned stage() const { return static_cast<returned>(wanted_.stage); }
-  bool of_every_key() const { return stage() == returned::scaled_scores || stage() == returned::capped_scores; }
+  bool of_every_key() const {
+    return stage() == returned::scaled_scores || stage() == returned::capped_scores;
+  }
 
   void write_row(int row, float* out) const {
     const float nothing = stage() == returned::biased_scores ? minus_infinity : 0;
     for (ptrdiff_t j = 0; j < keys(); ++j) out[j] = nothing;
-    for (int64_t first = p_.see.first_key / block_keys * block_keys; first < p_.keys_end; first += block_keys) {
+    for (int64_t first = p_.see.first_key / block_keys * block_keys; first < p_.keys_end;
+         first += block_keys) {
       const block b = block_of_row(first, row);
       if (score_row(b, row)) write_block(b, row, out + static_cast<ptrdiff_t>(first - p_.see.first_key));
     }
@@ -68,16 +79,19 @@ class weights_of_rows {
       const int32_t *from = b.runs.from[run], *to = b.runs.to[run];
       if (from[row] >= to[row]) continue;
       any = true;
-      panels_.each(kv_view<Element>(p_, job_.kv_head), b.first_key, from[row] & -16, up16(to[row]), [&](const key_panels& k) {
-        with_shape(typename Isa::shapes{}, 1, [&](auto s, int) { score_groups<Isa, decltype(s)>(z, k, from, to, row, row + 1); });
-      });
+      panels_.each(kv_view<Element>(p_, job_.kv_head), b.first_key, from[row] & -16, up16(to[row]),
+                   [&](const key_panels& k) {
+                     with_shape(typename Isa::shapes{}, 1, [&](auto s, int) {
+                       score_groups<Isa, decltype(s)>(z, k, from, to, row, row + 1);
+                     });
+                   });
       if (rows_.stretched) rows_.stretch_scores(row, w_.s + row * score_stride, from[row], to[row]);
     }
     return any;
   }
 
-  // In a row whose sum is NaN all that is seen is NaN, whichever scores were, but minus infinity; what is hidden stays 0, even if the
-  // factor is NaN.
+  // In a row whose sum is NaN all that is seen is NaN, whichever scores were, but minus infinity; what is
+  // hidden stays 0, even if the factor is NaN.
   void write_block(const block& b, int row, float* out) const {
     const float* s = w_.s + row * score_stride;
     modify_scores(b, row);
@@ -97,7 +111,8 @@ class weights_of_rows {
     if (step == score_step::plain || stage() == returned::scaled_scores) return;
     if (stage() == returned::capped_scores && step != score_step::capped) return;
     const row_bias bias = stage() == returned::capped_scores ? row_bias{} : bias_of(job_, b, row);
-    step == score_step::capped ? modify_row<Isa, general_step>(job_, b.runs, row, bias) : modify_row<Isa, biased>(job_, b.runs, row, bias);
+    step == score_step::capped ? modify_row<Isa, general_step>(job_, b.runs, row, bias)
+                               : modify_row<Isa, biased>(job_, b.runs, row, bias);
   }
 
   // The weights of one row for its final reference.

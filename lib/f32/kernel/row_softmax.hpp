@@ -1,4 +1,5 @@
-// Softmax of rows, lanes are columns: find the largest score, weigh, divide by the sum. docs/numerics.md, section 9.
+// Softmax of rows, lanes are columns: find the largest score, weigh, divide by the sum. docs/numerics.md,
+// section 9.
 #pragma once
 #include "f32/kernel/output.hpp"
 #include "f32/kernel/row_stream.hpp"
@@ -9,16 +10,20 @@ namespace fovea::f32 {
 template <class Isa, class Step>
 __attribute__((noinline)) void modify_scores_of_row(const softmax_job& job, ptrdiff_t r, scored_row& row) {
   const mask_of& mask = job.modify.mask;
-  const row_bias bias{0, 0, mask.bias ? mask.bias + r * mask.query : nullptr, mask.shown ? mask.shown + r * mask.query : nullptr};
+  const row_bias bias{0, 0, mask.bias ? mask.bias + r * mask.query : nullptr,
+                      mask.shown ? mask.shown + r * mask.query : nullptr};
   const auto unit = f32x16<Isa>::all(job.scale * log2_e), hidden = f32x16<Isa>::all(minus_infinity);
-  const int columns = row.whole + row.left, first = columns < 16 ? 16 - columns : 0; // lane of the rest that the row begins with
+  const int columns = row.whole + row.left,
+            first = columns < 16 ? 16 - columns : 0; // lane of the rest that the row begins with
   const int vectors = row.whole / 16 + (row.left ? 1 : 0);
   for (int v = 0; v < vectors; ++v) {
     const bool last = v * 16 == row.whole;
     const auto s = f32x16<Isa>::load(last ? row.rest : row.scores + v * 16) * unit;
     const int a = last ? first : 0;
     const auto m = modified<Step>(job.modify, bias, last ? columns - 16 : v * 16, a, 16, s);
-    const auto y = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(s.r[i], minus_infinity, hidden.r[i], m.r[i]); });
+    const auto y = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE {
+      return Isa::if_equal(s.r[i], minus_infinity, hidden.r[i], m.r[i]);
+    });
     inside(a, 16, y, hidden).store(last ? row.rest : row.out + v * 16);
   }
   row.scores = row.out;
@@ -30,7 +35,8 @@ __attribute__((noinline)) float log_of_sum(float total, float peak, float unit) 
   using one = one_register<Isa>;
   alignas(64) float lse[Isa::lanes];
   const auto sum = one::all(total);
-  fma_by(0, sum, fma_by(ln_2, log2_of<Isa>(sum), one::all(peak * unit))).store(lse); // a NaN in the sum leaves a NaN
+  fma_by(0, sum, fma_by(ln_2, log2_of<Isa>(sum), one::all(peak * unit)))
+      .store(lse); // a NaN in the sum leaves a NaN
   return total == 0 ? minus_infinity : lse[0];
 }
 
@@ -45,7 +51,8 @@ FOVEA_INLINE float softmax_row(const softmax_job& job, ptrdiff_t r, float& peak)
   if (step == score_step::capped) modify_scores_of_row<Isa, general_step>(job, r, row);
   if (step == score_step::biased) modify_scores_of_row<Isa, biased_step>(job, r, row);
   bool near;
-  const weighing by = weighing_of(find_range<Isa>(row), step == score_step::plain ? job.scale * log2_e : 1, near);
+  const weighing by = weighing_of(find_range<Isa>(row), step == score_step::plain ? job.scale * log2_e : 1,
+                                  near);
   const float total = near ? weigh_row<Isa, false>(row, by) : weigh_row<Isa, true>(row, by);
   divide_row<Isa>(row, total);
   peak = by.peak;
@@ -55,7 +62,8 @@ FOVEA_INLINE float softmax_row(const softmax_job& job, ptrdiff_t r, float& peak)
 template <class Isa>
 void softmax_rows(const softmax_job& job) {
   const auto tell = [&](ptrdiff_t r, float total, float peak) FOVEA_LAMBDA_INLINE {
-    if (job.lse) job.lse[r] = log_of_sum<Isa>(total, peak, job.modify.step == score_step::plain ? job.scale : ln_2);
+    if (job.lse)
+      job.lse[r] = log_of_sum<Isa>(total, peak, job.modify.step == score_step::plain ? job.scale : ln_2);
   };
   if constexpr (Isa::lanes >= 8)
     if (streams(job)) return stream_rows<Isa>(job, tell);

@@ -1,5 +1,6 @@
-// Plain rows in a stream: while one row is weighed, the next but one is searched and the last but one divided. An exponential alone keeps
-// a core waiting for its own chain of products; and between rows nobody waits for a largest score or for a sum.
+// Plain rows in a stream: while one row is weighed, the next but one is searched and the last but one
+// divided. An exponential alone keeps a core waiting for its own chain of products; and between rows nobody
+// waits for a largest score or for a sum.
 #pragma once
 #include "f32/kernel/row_weights.hpp"
 #include "f32/row_jobs.hpp"
@@ -8,7 +9,8 @@ namespace fovea::f32 {
 
 // Fewer rows would not flow; and what comes from far away comes sooner to a search that does nothing else.
 FOVEA_INLINE bool streams(const softmax_job& job) {
-  return job.modify.step == score_step::plain && job.rows >= 6 && job.columns >= 16 && job.columns <= (1 << 20) / job.rows;
+  return job.modify.step == score_step::plain && job.rows >= 6 && job.columns >= 16 &&
+         job.columns <= (1 << 20) / job.rows;
 }
 
 struct streamed_row {
@@ -18,7 +20,8 @@ struct streamed_row {
   float total;
 };
 
-// weigh_row of `now`, find_range of `next` and divide_row of `done` in one loop. All have as many columns; now.near.
+// weigh_row of `now`, find_range of `next` and divide_row of `done` in one loop. All have as many columns;
+// now.near.
 template <class Isa>
 FOVEA_INLINE score_range weigh_among(streamed_row& now, const scored_row& next, const streamed_row& done) {
   using vector = f32x16<Isa>;
@@ -32,8 +35,9 @@ FOVEA_INLINE score_range weigh_among(streamed_row& now, const scored_row& next, 
   const auto inverse = one::all(divisor);
   auto high = one::load(search), low = high;
   const auto seek = [&](const one& s) FOVEA_LAMBDA_INLINE { high = max(s, high), low = min(s, low); };
-  alignas(64) static constexpr float counted[32] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // of the rest, the last `left` lanes
-                                                    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  alignas(64) static constexpr float counted[32] = {
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // of the rest, the last `left` lanes
+      1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   auto sum = vector::all(0);
   for (ptrdiff_t block = 0; block < whole; block += block_keys) {
     auto of_block = vector::all(0);
@@ -80,7 +84,9 @@ void stream_rows(const softmax_job& job, Tell tell) {
       after->by = weighing_of(weigh_among<Isa>(*now, after->row, *done), factor, after->near);
     } else {
       if (searches) after->by = weighing_of(find_range<Isa>(after->row), factor, after->near);
-      if (weighs) now->total = now->near ? weigh_row<Isa, false>(now->row, now->by) : weigh_row<Isa, true>(now->row, now->by);
+      if (weighs)
+        now->total = now->near ? weigh_row<Isa, false>(now->row, now->by)
+                               : weigh_row<Isa, true>(now->row, now->by);
       if (divides) divide_row<Isa>(done->row, done->total);
     }
     if (weighs) tell(r, now->total, now->by.peak);

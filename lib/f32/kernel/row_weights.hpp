@@ -1,11 +1,13 @@
-// One row of softmax, step by step: its largest score, its weights, the division by their sum. docs/numerics.md, section 9.
+// One row of softmax, step by step: its largest score, its weights, the division by their sum.
+// docs/numerics.md, section 9.
 #pragma once
 #include "f32/kernel/modify.hpp"
 #include "f32/kernel/rows.hpp"
 
 namespace fovea::f32 {
 
-// 2^x for -100 <= x <= 0. A NaN stays one whatever its bits: the power of two is multiplied, not added to the exponent.
+// 2^x for -100 <= x <= 0. A NaN stays one whatever its bits: the power of two is multiplied, not added to the
+// exponent.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> exp2_near(const floats<Isa, N>& x, const floats<Isa, N>& shift) {
   using vector = floats<Isa, N>;
@@ -15,7 +17,8 @@ FOVEA_INLINE floats<Isa, N> exp2_near(const floats<Isa, N>& x, const floats<Isa,
   return fma(slope, r, vector::all(1)) * power;
 }
 
-// A row whose scores stand in the input, or in the output once they are modified. Its rest is kept aside: the output may be the input.
+// A row whose scores stand in the input, or in the output once they are modified. Its rest is kept aside: the
+// output may be the input.
 struct scored_row {
   const float* scores;
   int whole, left; // columns in whole vectors, and behind them
@@ -38,7 +41,8 @@ FOVEA_INLINE score_range find_range(const scored_row& row) {
   int j = 0;
   if constexpr (Isa::lanes > 1) // the chain of one vector after the other would take longer than reading them
     for (; j + 64 <= row.whole; j += 64) {
-      const auto a = vector::load(s + j), b = vector::load(s + j + 16), c = vector::load(s + j + 32), d = vector::load(s + j + 48);
+      const auto a = vector::load(s + j), b = vector::load(s + j + 16), c = vector::load(s + j + 32),
+                 d = vector::load(s + j + 48);
       high = max(max(max(a, b), max(c, d)), high);
       low = min(min(min(a, b), min(c, d)), low);
     }
@@ -50,13 +54,14 @@ FOVEA_INLINE score_range find_range(const scored_row& row) {
   return {largest(high), smallest(low)};
 }
 
-// What turns a score into its weight 2^((score - peak) * factor); `hidden` is the score of columns that are not seen.
+// What turns a score into its weight 2^((score - peak) * factor); `hidden` is the score of columns that are
+// not seen.
 struct weighing {
   float peak, factor, hidden;
   float shift; // power_magic: a constant that compilers see takes two registers, one for each sign
 };
-// The largest product of score and factor is the peak's. Near: no weight is floored, and nothing is hidden. What is hidden is a product of
-// -infinity, which a factor of 0 cannot give: it gives NaN.
+// The largest product of score and factor is the peak's. Near: no weight is floored, and nothing is hidden.
+// What is hidden is a product of -infinity, which a factor of 0 cannot give: it gives NaN.
 FOVEA_INLINE weighing weighing_of(const score_range& range, float factor, bool& near) {
   const bool down = factor < 0;
   const float peak = down ? range.low : range.high, deep = down ? range.high : range.low;
@@ -71,10 +76,13 @@ FOVEA_INLINE floats<Isa, N> weights_of(const floats<Isa, N>& scores, const weigh
   const auto x = (scores - vector::all(by.peak)) * vector::all(by.factor), shift = vector::all(by.shift);
   if constexpr (!Careful) return exp2_near(x, shift);
   const auto w = exp2_near(max(x, vector::all(deepest)), shift);
-  return vector::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(scores.r[i], by.hidden, Isa::spread(0), w.r[i]); });
+  return vector::each([&](int i) FOVEA_LAMBDA_INLINE {
+    return Isa::if_equal(scores.r[i], by.hidden, Isa::spread(0), w.r[i]);
+  });
 }
 
-// Weights in place of scores; their sum: blocks of 256 columns, then the rest. Careful: some are far below the peak, or hidden.
+// Weights in place of scores; their sum: blocks of 256 columns, then the rest. Careful: some are far below
+// the peak, or hidden.
 template <class Isa, bool Careful>
 __attribute__((noinline)) float weigh_row(scored_row& row, const weighing& given) {
   using vector = f32x16<Isa>;
@@ -89,7 +97,8 @@ __attribute__((noinline)) float weigh_row(scored_row& row, const weighing& given
       const auto w = weights_of<Careful>(piece::load(from + at), by);
       w.store(to + at);
 #pragma GCC unroll 8
-      for (int i = 0; i < piece::regs; ++i) sum.r[at + i] = Isa::add(sum.r[at + i], w.r[i]); // at is 0 unless registers are lanes
+      for (int i = 0; i < piece::regs; ++i)
+        sum.r[at + i] = Isa::add(sum.r[at + i], w.r[i]); // at is 0 unless registers are lanes
     }
   };
   const auto zero = vector::all(0);
@@ -114,7 +123,8 @@ template <class Isa>
 FOVEA_INLINE void divide_row(const scored_row& row, float total) {
   const auto inverse = f32x16<Isa>::all(inverse_of_sum(total));
   float* out = row.out;
-  for (int j = 0, whole = row.whole; j < whole; j += 16) (f32x16<Isa>::load(out + j) * inverse).store(out + j);
+  for (int j = 0, whole = row.whole; j < whole; j += 16)
+    (f32x16<Isa>::load(out + j) * inverse).store(out + j);
   if (row.left) store_rest(out, row.whole + row.left, f32x16<Isa>::load(row.rest) * inverse);
 }
 

@@ -1,5 +1,6 @@
-// A row in vectors of sixteen: whole ones from the front, and where columns are left over a last one, the rest, that ends with the row.
-// It overlaps the vector before it; in a row of fewer than sixteen columns its first lanes repeat column 0.
+// A row in vectors of sixteen: whole ones from the front, and where columns are left over a last one, the
+// rest, that ends with the row. It overlaps the vector before it; in a row of fewer than sixteen columns its
+// first lanes repeat column 0.
 #pragma once
 #include "f32/kernel/floats.hpp"
 

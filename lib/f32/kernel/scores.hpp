@@ -6,15 +6,17 @@
 
 namespace fovea::f32 {
 
-// For few rows memory is the limit: what comes so many floats later is prefetched ahead of the hardware. With sixteen lanes that is slower.
+// For few rows memory is the limit: what comes so many floats later is prefetched ahead of the hardware. With
+// sixteen lanes that is slower.
 template <int Floats>
 struct load_ahead : load_whole {
   static FOVEA_INLINE void fetch(const float* p) { __builtin_prefetch(p + Floats); }
 };
 // One row prefetches the next kilobyte, several the next page of memory: there the hardware begins anew.
 template <class Isa, class Shape>
-using load_of_keys = std::conditional_t<(Shape::rows == 1 && Isa::lanes < 16), load_ahead<256>,
-                                        std::conditional_t<is_four_row_shape<Isa, Shape>, load_ahead<1024>, load_whole>>;
+using load_of_keys = std::conditional_t<
+    (Shape::rows == 1 && Isa::lanes < 16), load_ahead<256>,
+    std::conditional_t<is_four_row_shape<Isa, Shape>, load_ahead<1024>, load_whole>>;
 
 struct score_rows { // queries and their scores
   const float* q;
@@ -27,23 +29,28 @@ FOVEA_INLINE void score_tile(const score_rows& z, const key_panels& k, int row, 
   accumulator<Isa, Shape> acc;
   acc.clear();
   const float* panel = k.at + static_cast<ptrdiff_t>((key & -16) - k.from) * z.dim + key % 16;
-  tile(rows_view<Isa, Shape::rows, ptrdiff_t>(z.q + row * z.dim, z.dim), panels_view{panel, Shape::lanes < 16 ? 8 : 16 * z.dim, 16},
-       static_cast<int>(z.dim), load_of_keys<Isa, Shape>{}, acc);
+  tile(rows_view<Isa, Shape::rows, ptrdiff_t>(z.q + row * z.dim, z.dim),
+       panels_view{panel, Shape::lanes < 16 ? 8 : 16 * z.dim, 16}, static_cast<int>(z.dim),
+       load_of_keys<Isa, Shape>{}, acc);
   float* s = z.s + row * score_stride + key;
-  acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * Shape::lanes); });
+  acc.each([&](int m, int n, auto& x)
+               FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * Shape::lanes); });
 }
 
-// Half of a tile's keys, for groups of rows that see no more of them: on the diagonal, and behind the last key. Worth it where more than
-// eight registers are summed up; so many products are on their way anyway.
+// Half of a tile's keys, for groups of rows that see no more of them: on the diagonal, and behind the last
+// key. Worth it where more than eight registers are summed up; so many products are on their way anyway.
 template <class Isa, class Shape>
-constexpr bool has_half = Shape::rows * Shape::vectors * Shape::lanes > 8 * Isa::lanes && (Shape::vectors > 1 || Isa::lanes == 8);
+constexpr bool has_half = Shape::rows * Shape::vectors * Shape::lanes > 8 * Isa::lanes &&
+                          (Shape::vectors > 1 || Isa::lanes == 8);
 template <class Shape>
 using half_of = std::conditional_t<(Shape::vectors > 1), fewer_vectors<Shape>, shape<Shape::rows, 1, 8>>;
 
-// One run of keys: a row's keys lie in from .. to-1 of its run, so a tile is needed if its last row's end is behind its first key.
+// One run of keys: a row's keys lie in from .. to-1 of its run, so a tile is needed if its last row's end is
+// behind its first key.
 template <class Isa, class Shape>
-__attribute__((noinline)) void score_groups(const score_rows& rows, const key_panels& keys, const int32_t* from, const int32_t* to,
-                                            int first_row, int end_row) {
+__attribute__((noinline)) void score_groups(const score_rows& rows, const key_panels& keys,
+                                            const int32_t* from, const int32_t* to, int first_row,
+                                            int end_row) {
   const score_rows z = rows; // copies that no store of a vector can change: their fields stay in registers
   const key_panels k = keys;
   const int most = to[end_row - 1] < k.to ? to[end_row - 1] : k.to;
@@ -66,19 +73,22 @@ __attribute__((noinline)) void score_groups(const score_rows& rows, const key_pa
   });
 }
 
-// Where all rows see the same keys of a block, AVX-512 takes 24 of them at a time in tiles of 6 x 64: ten loads for 24 products, where 12 x 32
-// takes fourteen. Gains 3 % of a prefill of 8x32, 1 % of 8x64 (Zen 4).
+// Where all rows see the same keys of a block, AVX-512 takes 24 of them at a time in tiles of 6 x 64: ten
+// loads for 24 products, where 12 x 32 takes fourteen. Gains 3 % of a prefill of 8x32, 1 % of 8x64 (Zen 4).
 constexpr int wide_rows = 24;
 
 // All rows of a head, one run.
 template <class Isa>
-FOVEA_INLINE void score_panels(const tile_job& job, const key_runs& runs, const key_panels& k, int run, const rows_of_head& rows) {
+FOVEA_INLINE void score_panels(const tile_job& job, const key_runs& runs, const key_panels& k, int run,
+                               const rows_of_head& rows) {
   const score_rows z{job.w->q, job.p->dim, job.w->s};
   const int32_t *from = runs.from[run], *to = runs.to[run];
   const int row = rows.from;
   if constexpr (Isa::four_row_shapes)
-    if (job.way.four_row_tiles) return score_groups<Isa, typename Isa::four_row_scores>(z, k, from, to, row, row + 4);
-  if constexpr (Isa::lanes == 16) // on one panel eight rows are not products enough to hide how long one takes
+    if (job.way.four_row_tiles)
+      return score_groups<Isa, typename Isa::four_row_scores>(z, k, from, to, row, row + 4);
+  if constexpr (Isa::lanes ==
+                16) // on one panel eight rows are not products enough to hide how long one takes
     if (rows.same_keys && rows.count % 16 == 0 && k.to == k.from + 16)
       return score_groups<Isa, shape<16, 1>>(z, k, from, to, row, row + rows.count);
   int first_row = row;
@@ -87,8 +97,9 @@ FOVEA_INLINE void score_panels(const tile_job& job, const key_runs& runs, const 
       first_row += rows.count / wide_rows * wide_rows;
       score_groups<Isa, shape<6, 4>>(z, k, from, to, row, first_row);
     }
-  by_groups<Isa>(row + rows.count - first_row, rows.same_keys,
-                 [&](auto s, int first, int end) { score_groups<Isa, decltype(s)>(z, k, from, to, first_row + first, first_row + end); });
+  by_groups<Isa>(row + rows.count - first_row, rows.same_keys, [&](auto s, int first, int end) {
+    score_groups<Isa, decltype(s)>(z, k, from, to, first_row + first, first_row + end);
+  });
 }
 
 } // namespace fovea::f32

@@ -1,7 +1,8 @@
-// Scores for four queries straight from rows of K, where a register holds four fours of numbers: a quarter for each query, a lane of it for
-// each of four keys. Four rows of K are transposed within quarters and stored, and come back a column of four keys at a time, for all
-// quarters at once by the load. So half a shuffle a product is enough, where a register of sixteen keys takes a whole one. The chains are
-// those of the tile: one for each key, over dim, ascending.
+// Scores for four queries straight from rows of K, where a register holds four fours of numbers: a quarter
+// for each query, a lane of it for each of four keys. Four rows of K are transposed within quarters and
+// stored, and come back a column of four keys at a time, for all quarters at once by the load. So half a
+// shuffle a product is enough, where a register of sixteen keys takes a whole one. The chains are those of
+// the tile: one for each key, over dim, ascending.
 #pragma once
 #include "f32/kernel/scores_from_rows.hpp"
 
@@ -9,7 +10,8 @@ namespace fovea::f32 {
 
 constexpr int floats_a_group = 4 * scores_4x4_columns;
 
-// The compiler keeps the order of what is before and behind: else it transposes first and multiplies then, and each waits for other pipes.
+// The compiler keeps the order of what is before and behind: else it transposes first and multiplies then,
+// and each waits for other pipes.
 FOVEA_INLINE void keep_order() { __asm__ volatile("" ::: "memory"); }
 
 // out[16 * c ..]: column c of each query, four times.
@@ -17,7 +19,8 @@ template <class Isa>
 FOVEA_INLINE void spread_queries(const float* q, int dim, float* out) {
   for (int c = 0; c < dim; c += 4, out += 64) {
     typename Isa::reg t[4];
-    Isa::spread_within_quarters([&](int m) FOVEA_LAMBDA_INLINE { return q + m * static_cast<ptrdiff_t>(dim) + c; }, t);
+    Isa::spread_within_quarters(
+        [&](int m) FOVEA_LAMBDA_INLINE { return q + m * static_cast<ptrdiff_t>(dim) + c; }, t);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) Isa::store(out + 16 * i, t[i]);
   }
@@ -38,8 +41,8 @@ struct heads_of_keys { // in one tile: how many, from one to the next in K, and 
   int rows;
 };
 
-// Walks the rows of K sixteen columns at a time, step by step and head by head; the last step of a head may begin among keys that have been
-// there already.
+// Walks the rows of K sixteen columns at a time, step by step and head by head; the last step of a head may
+// begin among keys that have been there already.
 class walk_4x4 {
  public:
   template <class Element>
@@ -78,21 +81,23 @@ class walk_4x4 {
   int heads_left_;
 };
 
-// What is prefetched, a line of memory each: of rows side by side a part of the next step in the order of memory, else sixteen
-// columns of each of its rows.
+// What is prefetched, a line of memory each: of rows side by side a part of the next step in the order of
+// memory, else sixteen columns of each of its rows.
 struct lines_ahead {
   const float* at;
   ptrdiff_t step;
 };
 inline lines_ahead lines_ahead_of(const walk_4x4& walk, int dim) {
   const float* next = walk.step() + step_4x4 * walk.stride();
-  return walk.stride() == dim ? lines_ahead{next + walk.column() * step_4x4, 16} : lines_ahead{next + walk.column(), walk.stride()};
+  return walk.stride() == dim ? lines_ahead{next + walk.column() * step_4x4, 16}
+                              : lines_ahead{next + walk.column(), walk.stride()};
 }
 
-// The products of sixteen columns. Between them the next sixteen are transposed, and as much of the step behind may be prefetched.
+// The products of sixteen columns. Between them the next sixteen are transposed, and as much of the step
+// behind may be prefetched.
 template <class Isa, bool Fetches>
-FOVEA_INLINE void multiply_groups(const float* q, const float* k, const walk_4x4& next, float* transposed, lines_ahead far,
-                                  typename Isa::reg (&acc)[groups_4x4]) {
+FOVEA_INLINE void multiply_groups(const float* q, const float* k, const walk_4x4& next, float* transposed,
+                                  lines_ahead far, typename Isa::reg (&acc)[groups_4x4]) {
   const float* row = next.at();
 #pragma GCC unroll 16
   for (int c = 0; c < scores_4x4_columns; ++c, q += 16) {
@@ -112,14 +117,17 @@ FOVEA_INLINE void multiply_groups(const float* q, const float* k, const walk_4x4
   }
 }
 
-// Four rows of queries of each head. What the first products of a head need is transposed during the last ones of the head before it.
+// Four rows of queries of each head. What the first products of a head need is transposed during the last
+// ones of the head before it.
 template <class Isa, bool Fetches, class Element>
-__attribute__((noinline)) void score_all_4x4(const score_rows& z, const key_rows<Element>& keys, heads_of_keys heads, float* scratch) {
+__attribute__((noinline)) void score_all_4x4(const score_rows& z, const key_rows<Element>& keys,
+                                             heads_of_keys heads, float* scratch) {
   const int count = keys.scored(step_4x4), dim = static_cast<int>(z.dim);
   float *q = scratch, *transposed = q + 16 * z.dim, *other = transposed + floats_4x4;
   walk_4x4 next(keys, heads, dim, count);
   const float* first = next.at();
-  for (int g = 0; g < groups_4x4; ++g) transpose_group<Isa>(first + 4 * g * keys.stride, keys.stride, transposed + floats_a_group * g);
+  for (int g = 0; g < groups_4x4; ++g)
+    transpose_group<Isa>(first + 4 * g * keys.stride, keys.stride, transposed + floats_a_group * g);
   for (int row = 0; row < heads.count * heads.rows; row += heads.rows) {
     spread_queries<Isa>(z.q + row * z.dim, dim, q);
     float* s = z.s + row * score_stride + keys.from;
@@ -141,13 +149,14 @@ __attribute__((noinline)) void score_all_4x4(const score_rows& z, const key_rows
   }
 }
 
-// Nothing is done, and false returned, where keys do not fill one step. In the only block of a span nothing is prefetched: all of it is
-// wanted at once.
+// Nothing is done, and false returned, where keys do not fill one step. In the only block of a span nothing
+// is prefetched: all of it is wanted at once.
 template <class Isa, class Element>
-FOVEA_INLINE bool score_4x4(const score_rows& z, const key_rows<Element>& keys, const heads_of_keys& heads, bool only_block,
-                            float* scratch) {
+FOVEA_INLINE bool score_4x4(const score_rows& z, const key_rows<Element>& keys, const heads_of_keys& heads,
+                            bool only_block, float* scratch) {
   if (keys.scored(step_4x4) == 0) return false;
-  only_block ? score_all_4x4<Isa, false>(z, keys, heads, scratch) : score_all_4x4<Isa, true>(z, keys, heads, scratch);
+  only_block ? score_all_4x4<Isa, false>(z, keys, heads, scratch)
+             : score_all_4x4<Isa, true>(z, keys, heads, scratch);
   return true;
 }
 

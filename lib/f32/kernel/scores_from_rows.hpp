@@ -1,15 +1,17 @@
-// Scores for one to four queries from rows of K as they stand, transposed in registers: for so few queries a panel in memory would cost more
-// than the product itself. The chains are those of the tile: one for each key, over dim, ascending.
+// Scores for one to four queries from rows of K as they stand, transposed in registers: for so few queries a
+// panel in memory would cost more than the product itself. The chains are those of the tile: one for each
+// key, over dim, ascending.
 #pragma once
 #include "f32/kernel/pack.hpp"
 #include "f32/kernel/scores.hpp"
 
 namespace fovea::f32 {
 
-// As many groups of keys at once as hide the latency of a chain and what memory takes; with several rows, as many as may share what is
-// broadcast.
+// As many groups of keys at once as hide the latency of a chain and what memory takes; with several rows, as
+// many as may share what is broadcast.
 template <class Isa, int Rows>
-constexpr int key_groups = Rows == 1 ? (Isa::lanes >= 4 ? 32 / Isa::lanes : 8) : (Isa::lanes >= 8 ? 2 : 8 / Rows);
+constexpr int key_groups = Rows == 1 ? (Isa::lanes >= 4 ? 32 / Isa::lanes : 8)
+                                     : (Isa::lanes >= 8 ? 2 : 8 / Rows);
 template <class Isa, int Rows>
 constexpr int keys_of_step = key_groups<Isa, Rows> * Isa::lanes;
 
@@ -34,7 +36,8 @@ struct fours_in_lanes {
   }
 };
 template <class Isa, int Rows, class View>
-using fours = std::conditional_t<Isa::by_lane, fours_in_lanes<Isa, Rows, View>, fours_in_memory<Isa, Rows, View>>;
+using fours = std::conditional_t<Isa::by_lane, fours_in_lanes<Isa, Rows, View>,
+                                 fours_in_memory<Isa, Rows, View>>;
 
 template <class Isa, int Columns>
 FOVEA_INLINE typename Isa::reg column_of(const typename Isa::reg (&t)[Columns], int i) {
@@ -46,7 +49,8 @@ FOVEA_INLINE typename Isa::reg column_of(const typename Isa::reg (&t)[Columns], 
 
 // A few columns of all keys of a step.
 template <class Isa, int Rows, int Columns, class View>
-FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q, typename Isa::reg (&acc)[key_groups<Isa, Rows>][Rows]) {
+FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q,
+                              typename Isa::reg (&acc)[key_groups<Isa, Rows>][Rows]) {
   constexpr int groups = key_groups<Isa, Rows>, together = Rows == 1 ? 1 : groups;
   const fours<Isa, Rows, View> x(q);
 #pragma GCC unroll 8
@@ -56,7 +60,8 @@ FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q, t
     for (int g = 0; g < together; ++g, k = forget_origin(k + Isa::lanes * stride)) {
       const float* fifth = forget_origin(k + 4 * stride);
       const float* at[4] = {k, fifth, nullptr, nullptr}; // four rows from one pointer
-      if constexpr (Isa::lanes > 8) at[2] = forget_origin(fifth + 4 * stride), at[3] = forget_origin(at[2] + 4 * stride);
+      if constexpr (Isa::lanes > 8)
+        at[2] = forget_origin(fifth + 4 * stride), at[3] = forget_origin(at[2] + 4 * stride);
       Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return at[l / 4] + l % 4 * stride; }, t[g]);
     }
 #pragma GCC unroll 8
@@ -72,8 +77,8 @@ FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q, t
   }
 }
 
-// Fetches the next step's rows bit by bit, as much as is used of this one: a burst would wait for memory, and there are too many streams
-// for the hardware to follow.
+// Fetches the next step's rows bit by bit, as much as is used of this one: a burst would wait for memory, and
+// there are too many streams for the hardware to follow.
 template <int Keys>
 class next_rows {
  public:
@@ -118,7 +123,8 @@ FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const fl
     for (int m = 0; m < Rows; ++m) Isa::store(s + m * score_stride + g * Isa::lanes, acc[g][m]);
 }
 
-// Steps over the keys, for rows from `row` on. Nothing is done, and false returned, where they do not fill one step.
+// Steps over the keys, for rows from `row` on. Nothing is done, and false returned, where they do not fill
+// one step.
 template <class Isa, int Rows, class Element>
 __attribute__((noinline)) bool score_steps(const score_rows& z, const key_rows<Element>& keys, int row) {
   constexpr int step = keys_of_step<Isa, Rows>;

@@ -21,7 +21,8 @@ constexpr bool is_four_row_shape = Isa::four_row_shapes && Shape::rows == 4 && S
 template <class Shape>
 using fewer_vectors = shape<Shape::rows, (Shape::vectors + 1) / 2, Shape::lanes>;
 
-// Calls phase(shape) for a shape and then for narrower ones, each with half as many vectors, for what is left.
+// Calls phase(shape) for a shape and then for narrower ones, each with half as many vectors, for what is
+// left.
 template <class Shape, class Phase>
 FOVEA_INLINE void by_columns(Phase phase) {
   phase(Shape{});
@@ -32,13 +33,14 @@ FOVEA_INLINE void by_columns(Phase phase) {
 template <class Shape, class... Smaller, class Phase>
 FOVEA_INLINE void with_shape(shape_list<Shape, Smaller...>, int rest, Phase phase) {
   if constexpr (sizeof...(Smaller) > 0) {
-    if (largest_rows(shape_list<Smaller...>{}) >= rest) return with_shape(shape_list<Smaller...>{}, rest, phase);
+    if (largest_rows(shape_list<Smaller...>{}) >= rest)
+      return with_shape(shape_list<Smaller...>{}, rest, phase);
   }
   phase(Shape{}, Shape::rows);
 }
 
-// Rows of a tile that go into the largest groups. What is left is one smaller group, or two, where one would leave registers
-// empty: 16 rows are 8 + 8 rather than 12 + 4.
+// Rows of a tile that go into the largest groups. What is left is one smaller group, or two, where one would
+// leave registers empty: 16 rows are 8 + 8 rather than 12 + 4.
 template <class Shape, class Second, class... Smaller>
 constexpr int rows_in_largest(shape_list<Shape, Second, Smaller...>, int rows) {
   const int whole = rows / Shape::rows * Shape::rows;
@@ -50,18 +52,23 @@ constexpr int rows_in_largest(shape_list<Shape>, int rows) {
   return rows / Shape::rows * Shape::rows;
 }
 
-// Where rows see different keys, a large group computes more scores that nobody sees: there an ISA may begin with its second shape.
+// Where rows see different keys, a large group computes more scores that nobody sees: there an ISA may begin
+// with its second shape.
 template <class Shape, class... Smaller>
 auto without_first(shape_list<Shape, Smaller...>) -> shape_list<Smaller...>;
 template <class Isa>
-using stair_shapes = std::conditional_t<Isa::smaller_stairs, decltype(without_first(typename Isa::shapes{})), typename Isa::shapes>;
+using stair_shapes = std::conditional_t<Isa::smaller_stairs, decltype(without_first(typename Isa::shapes{})),
+                                        typename Isa::shapes>;
 
 template <class Isa, class Shape>
-constexpr bool takes_no_stairs = Shape::rows > largest_rows(stair_shapes<Isa>{}); // all its rows see the same keys
+constexpr bool takes_no_stairs = Shape::rows >
+                                 largest_rows(stair_shapes<Isa>{}); // all its rows see the same keys
 
 // How many groups of a shape one phase may meet: all of a tile, or what is left.
 template <class Isa, class Shape>
-constexpr int most_groups = Shape::rows < largest_rows(stair_shapes<Isa>{}) ? 2 : (Isa::rows + Shape::rows - 1) / Shape::rows;
+constexpr int most_groups = Shape::rows < largest_rows(stair_shapes<Isa>{})
+                                ? 2
+                                : (Isa::rows + Shape::rows - 1) / Shape::rows;
 
 // The rows of one KV head within a tile.
 struct rows_of_head {
@@ -77,7 +84,8 @@ FOVEA_INLINE void by_groups_of(Shapes shapes, int rows, Phase phase) {
   const auto call = [&](auto shape, int from, int to) { phase(shape, from, to); };
   if (whole) with_shape(shapes, most, [&](auto shape, int) { call(shape, 0, whole); });
   if (rest)
-    with_shape(shapes, rest < most ? rest : rest / 2, [&](auto shape, int n) { call(shape, whole, whole + (rest + n - 1) / n * n); });
+    with_shape(shapes, rest < most ? rest : rest / 2,
+               [&](auto shape, int n) { call(shape, whole, whole + (rest + n - 1) / n * n); });
 }
 template <class Isa, class Phase>
 FOVEA_INLINE void by_groups(int rows, bool same_keys, Phase phase) {

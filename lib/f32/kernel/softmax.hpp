@@ -1,4 +1,5 @@
-// The softmax step of a block: with the reference of each row raised, scores become weights, and are added up.
+// The softmax step of a block: with the reference of each row raised, scores become weights, and are added
+// up.
 #pragma once
 #include "f32/kernel/output.hpp"
 #include "f32/kernel/pack.hpp"
@@ -6,7 +7,8 @@
 
 namespace fovea::f32 {
 
-// Where the weights of a register of rows are counted from: the reference of each, or 0 where scores have been moved to it.
+// Where the weights of a register of rows are counted from: the reference of each, or 0 where scores have
+// been moved to it.
 template <class Isa>
 struct levels {
   alignas(64) float shift[Isa::lanes];
@@ -25,18 +27,21 @@ struct nothing_else {
   FOVEA_INLINE void operator()(int, int) const {}
 };
 
-// Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever it holds. Each vector of keys
-// also goes to meanwhile(first key, how many count): an exponential alone waits for its own chain of operations.
+// Weights of one row in place of its scores, and their sum by lanes. What the row does not see keeps whatever
+// it holds. Each vector of keys also goes to meanwhile(first key, how many count): an exponential alone waits
+// for its own chain of operations.
 template <class Isa, bool Hides, same_keys Same, class Meanwhile = nothing_else>
-FOVEA_INLINE f32x16<Isa> weigh_row(const key_runs& runs, float* scores, int row, float from_shift, float from_floor,
-                                   Meanwhile&& meanwhile = {}) {
+FOVEA_INLINE f32x16<Isa> weigh_row(const key_runs& runs, float* scores, int row, float from_shift,
+                                   float from_floor, Meanwhile&& meanwhile = {}) {
   float* s = scores + row * score_stride;
   const auto shift = Isa::spread(from_shift), floor = Isa::spread(from_floor);
   const auto zero = f32x16<Isa>::all(0);
   const auto weight = [&](const f32x16<Isa>& score) FOVEA_LAMBDA_INLINE {
     const auto w = exp2_from(score, shift, floor);
     if constexpr (!Hides) return w;
-    return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return Isa::if_equal(score.r[i], minus_infinity, zero.r[i], w.r[i]); });
+    return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE {
+      return Isa::if_equal(score.r[i], minus_infinity, zero.r[i], w.r[i]);
+    });
   };
   auto sum = zero;
   walk_runs<Same>(
@@ -58,12 +63,13 @@ FOVEA_INLINE f32x16<Isa> weigh_row(const key_runs& runs, float* scores, int row,
 
 // With a mask: one copy of the code for all who need it.
 template <class Isa>
-__attribute__((noinline)) f32x16<Isa> weigh_masked_row(const key_runs& runs, float* scores, int row, float shift, float floor) {
+__attribute__((noinline)) f32x16<Isa> weigh_masked_row(const key_runs& runs, float* scores, int row,
+                                                       float shift, float floor) {
   return weigh_row<Isa, true, same_keys::none>(runs, scores, row, shift, floor);
 }
 
-// Weighing is all arithmetic: a good time to prefetch what comes next, rows of the output and of the next tile's queries. With so few keys
-// they would be wanted before they could come.
+// Weighing is all arithmetic: a good time to prefetch what comes next, rows of the output and of the next
+// tile's queries. With so few keys they would be wanted before they could come.
 struct rows_to_prefetch {
   int from, to; // rows of the output that this block writes
   int next;     // rows of queries of the next tile
@@ -138,14 +144,16 @@ struct search_of_two {
         second(row + 1 < rows ? first + score_stride : first),
         highest{f32x16<Isa>::all(lowest), f32x16<Isa>::all(lowest)} {}
   FOVEA_INLINE void operator()(int j, int count) {
-    const auto nothing = f32x16<Isa>::all(lowest), x = f32x16<Isa>::load(first + j), y = f32x16<Isa>::load(second + j);
+    const auto nothing = f32x16<Isa>::all(lowest), x = f32x16<Isa>::load(first + j),
+               y = f32x16<Isa>::load(second + j);
     highest[0] = max(count == 16 ? x : inside(0, count, x, nothing), highest[0]);
     highest[1] = max(count == 16 ? y : inside(0, count, y, nothing), highest[1]);
   }
 };
 
-// All rows see the same keys: while the first half of a register of rows is weighed, the largest scores of the next one are found. So its
-// references are there before it is its turn, and nothing waits for them. Gains 3 % of a prefill of 8x32, 1 % of 8x64 (AVX-512, Zen 4).
+// All rows see the same keys: while the first half of a register of rows is weighed, the largest scores of
+// the next one are found. So its references are there before it is its turn, and nothing waits for them.
+// Gains 3 % of a prefill of 8x32, 1 % of 8x64 (AVX-512, Zen 4).
 template <class Isa>
 __attribute__((noinline)) void raise_and_weigh(const tile_job& job, const block& b, const float* first_q) {
   const workspace w = *job.w;
@@ -161,7 +169,8 @@ __attribute__((noinline)) void raise_and_weigh(const tile_job& job, const block&
     const int next = end, searched = end_of_register<Isa>(rows, next) - next;
     const auto weigh = [&](int r, auto& meanwhile) FOVEA_LAMBDA_INLINE {
       if (soon.any) soon.prefetch_row(*job.p, w.out_rows, r);
-      auto sum = weigh_row<Isa, false, same_keys::all>(runs, w.s, r, by.shift[r - from], by.floor[r - from], meanwhile);
+      auto sum = weigh_row<Isa, false, same_keys::all>(runs, w.s, r, by.shift[r - from], by.floor[r - from],
+                                                       meanwhile);
       if (!opens) sum = fma_by(w.rescale[r], f32x16<Isa>::load(w.sum + r * 16), sum);
       sum.store(w.sum + r * 16);
     };
@@ -187,7 +196,8 @@ constexpr int long_row = 96;
 
 template <class Isa>
 __attribute__((noinline)) bool raise_modified_tops(const tile_job& job, const block& b,
-                                                   float (*modify)(const tile_job&, const key_runs&, int, const row_bias&)) {
+                                                   float (*modify)(const tile_job&, const key_runs&, int,
+                                                                   const row_bias&)) {
   return raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
     alignas(64) float peak[Isa::lanes] = {};
     for (int r = from; r < to; ++r) peak[r - from] = modify(job, b.runs, r, bias_of(job, b, r));
@@ -198,8 +208,9 @@ __attribute__((noinline)) bool raise_modified_tops(const tile_job& job, const bl
 template <class Isa, same_keys Same>
 void plain_softmax_step(const tile_job& job, const block& b, const float* first_q) {
   const key_runs runs = b.runs;
-  const bool moved =
-      raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE { return plain_peaks<Isa, Same>(job, runs, from, to); });
+  const bool moved = raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
+    return plain_peaks<Isa, Same>(job, runs, from, to);
+  });
   weigh<Isa, false, Same>(job, b, first_q, moved);
 }
 
@@ -208,9 +219,12 @@ template <class Isa, class Step>
 void softmax_step(const tile_job& job, const block& b, const float* first_q) {
   if constexpr (Step::plain) {
     if constexpr (Isa::lanes == 16)
-      if (b.runs.same == same_keys::all && b.runs.end - b.runs.begin >= long_row) return raise_and_weigh<Isa>(job, b, first_q);
-    if (Isa::lanes > 1 && b.runs.same == same_keys::all) return plain_softmax_step<Isa, same_keys::all>(job, b, first_q);
-    if (Isa::lanes > 1 && b.runs.same == same_keys::begin) return plain_softmax_step<Isa, same_keys::begin>(job, b, first_q);
+      if (b.runs.same == same_keys::all && b.runs.end - b.runs.begin >= long_row)
+        return raise_and_weigh<Isa>(job, b, first_q);
+    if (Isa::lanes > 1 && b.runs.same == same_keys::all)
+      return plain_softmax_step<Isa, same_keys::all>(job, b, first_q);
+    if (Isa::lanes > 1 && b.runs.same == same_keys::begin)
+      return plain_softmax_step<Isa, same_keys::begin>(job, b, first_q);
     plain_softmax_step<Isa, same_keys::none>(job, b, first_q);
   } else {
     const bool moved = raise_modified_tops<Isa>(job, b, modify_row<Isa, Step>);

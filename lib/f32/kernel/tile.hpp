@@ -1,4 +1,5 @@
-// The one product of the library: acc[m][n] += a[m][k] * panel[n][k][lanes], k ascending. Scores, outputs and projections are this.
+// The one product of the library: acc[m][n] += a[m][k] * panel[n][k][lanes], k ascending. Scores, outputs and
+// projections are this.
 #pragma once
 #include <type_traits>
 
@@ -6,7 +7,8 @@
 
 namespace fovea::f32 {
 
-// What an accumulator tile covers: `rows` of a, `vectors` panels of `lanes` columns. All of it stays in registers.
+// What an accumulator tile covers: `rows` of a, `vectors` panels of `lanes` columns. All of it stays in
+// registers.
 template <int Rows, int Vectors, int Lanes = 16>
 struct shape {
   static constexpr int rows = Rows, vectors = Vectors, lanes = Lanes;
@@ -29,14 +31,15 @@ struct accumulator {
   }
 };
 
-// The same pointer, but the compiler no longer knows from where: else it keeps one for each row, most of them in memory.
+// The same pointer, but the compiler no longer knows from where: else it keeps one for each row, most of them
+// in memory.
 FOVEA_INLINE const float* forget_origin(const float* p) {
   __asm__("" : "+r"(p));
   return p;
 }
 
-// Rows of a, `step` apart: numbers of a row side by side. A step that is a constant needs one pointer; else as many rows share one as an
-// address of this ISA may reach.
+// Rows of a, `step` apart: numbers of a row side by side. A step that is a constant needs one pointer; else
+// as many rows share one as an address of this ISA may reach.
 template <class Isa, int Rows, class Step>
 class rows_view {
  public:
@@ -53,7 +56,8 @@ class rows_view {
   Step step;
 
  private:
-  static constexpr int together = std::is_integral_v<Step> ? Isa::rows_a_pointer : Rows, pointers = (Rows + together - 1) / together;
+  static constexpr int together = std::is_integral_v<Step> ? Isa::rows_a_pointer : Rows,
+                       pointers = (Rows + together - 1) / together;
   const float* at_[pointers];
 };
 
@@ -71,14 +75,17 @@ struct load_whole {
   }
 };
 
-// Few registers are left beside the sums, the vectors of a step and one number: compilers would move sums from one to another, and through
-// memory, so each product is told to stay where its sum is. With one row or two, products may take vectors from memory instead.
+// Few registers are left beside the sums, the vectors of a step and one number: compilers would move sums
+// from one to another, and through memory, so each product is told to stay where its sum is. With one row or
+// two, products may take vectors from memory instead.
 template <class Isa, class Shape>
-constexpr bool is_crowded = Shape::rows > 2 &&
-                            (Shape::rows + 1) * Shape::vectors* accumulator<Isa, Shape>::vector::regs + 1 >= Isa::crowded;
+constexpr bool is_crowded =
+    Shape::rows > 2 &&
+    (Shape::rows + 1) * Shape::vectors* accumulator<Isa, Shape>::vector::regs + 1 >= Isa::crowded;
 
 template <class Rows, class Load, class Isa, class Shape>
-FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next, Load from, accumulator<Isa, Shape>& acc) {
+FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next, Load from,
+                            accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
   vector y[Shape::vectors];
 #pragma GCC unroll 16
@@ -96,8 +103,8 @@ FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next
         acc.at[m][n] = fma_by(a(m, k), y[n], acc.at[m][n]);
 }
 
-// Where the ISA multiplies by any lane of a register, eight numbers of a come with one load, and a vector of b with one instruction that
-// also moves on to the next step.
+// Where the ISA multiplies by any lane of a register, eight numbers of a come with one load, and a vector of
+// b with one instruction that also moves on to the next step.
 template <class Isa, class Shape>
 struct vectors_of_b {
   const float* at[Shape::vectors];
@@ -134,10 +141,11 @@ struct eights_of_a {
   }
 };
 
-// From load `From` of a turn on, each vector is loaded before the one before it is used, for cores that do nothing out of order.
+// From load `From` of a turn on, each vector is loaded before the one before it is used, for cores that do
+// nothing out of order.
 template <int From, int End, class Numbers, class Vector, class Load, class Isa, class Shape>
-FOVEA_INLINE void rest_of_turn(const Numbers& x, const Vector& y, vectors_of_b<Isa, Shape>& columns, Load from,
-                               accumulator<Isa, Shape>& acc) {
+FOVEA_INLINE void rest_of_turn(const Numbers& x, const Vector& y, vectors_of_b<Isa, Shape>& columns,
+                               Load from, accumulator<Isa, Shape>& acc) {
   constexpr int step = From / Shape::vectors, n = From % Shape::vectors;
   const auto use = [&]() FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 4
@@ -166,8 +174,8 @@ FOVEA_INLINE void tile_by_lane(Rows& a, panels_view& b, int& depth, Load from, a
   a.move(depth & -8), depth &= 7, b.at = columns.at[0];
 }
 
-// Two steps a turn: one more and compilers spill accumulators. Cores without vectors have few registers for pointers to many rows, and move
-// them less.
+// Two steps a turn: one more and compilers spill accumulators. Cores without vectors have few registers for
+// pointers to many rows, and move them less.
 template <class Rows, class Load, class Isa, class Shape>
 FOVEA_INLINE void tile(Rows a, panels_view b, int depth, Load from, accumulator<Isa, Shape>& acc) {
   if constexpr (Isa::by_lane && Load::whole) tile_by_lane(a, b, depth, from, acc);

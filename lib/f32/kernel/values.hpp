@@ -1,4 +1,5 @@
-// Output of a block: weights times rows of V, keys ascending, only over keys that a row sees; then o of the span, or the output itself.
+// Output of a block: weights times rows of V, keys ascending, only over keys that a row sees; then o of the
+// span, or the output itself.
 #pragma once
 #include "f32/kernel/block.hpp"
 #include "f32/kernel/kv_view.hpp"
@@ -6,8 +7,8 @@
 
 namespace fovea::f32 {
 
-// Where vector c of o stands in a row of V and of the output: a last vector that would end behind v_dim begins earlier and overlaps
-// the one before it. Lanes never mix, so both compute the same.
+// Where vector c of o stands in a row of V and of the output: a last vector that would end behind v_dim
+// begins earlier and overlaps the one before it. Lanes never mix, so both compute the same.
 FOVEA_INLINE int column_at(int c, int v_dim) { return v_dim < 16 || c + 16 <= v_dim ? c : v_dim - 16; }
 
 // Columns of one accumulator tile: where they stand in o, in V and out, and how many of a vector exist.
@@ -41,13 +42,15 @@ struct whole_columns : columns<Element> {
   FOVEA_INLINE whole_columns without_fetching() const { return *this; }
 };
 
-// The same where memory is the limit, as for a few rows in several passes over V: each pass prefetches its part of the next block, or of
-// the rows that it comes to soon.
+// The same where memory is the limit, as for a few rows in several passes over V: each pass prefetches its
+// part of the next block, or of the rows that it comes to soon.
 constexpr int first_cache = 3, second_cache = 2;
 template <class Element, int Rows, int Cache>
 struct fetching_columns : whole_columns<Element> {
   ptrdiff_t stride;
-  FOVEA_INLINE void fetch(const typename Element::stored* p) const { __builtin_prefetch(p + Rows * stride, 0, Cache); }
+  FOVEA_INLINE void fetch(const typename Element::stored* p) const {
+    __builtin_prefetch(p + Rows * stride, 0, Cache);
+  }
 };
 template <class Isa, class Shape, class Element>
 FOVEA_INLINE auto columns_for(ptrdiff_t v_stride, int in_o, int at) {
@@ -84,8 +87,9 @@ struct value_phase {
         masked(job.p->modify.mask.bias || job.p->modify.mask.shown) {}
 };
 
-// One run of keys of a group of rows: keys begin .. end-1 go to all rows. Where each row begins, or ends, one key after the row before it, as
-// in windows and causal attention, the rows - 1 keys before begin, or from end on, are a stair: each goes to the rows that see it.
+// One run of keys of a group of rows: keys begin .. end-1 go to all rows. Where each row begins, or ends, one
+// key after the row before it, as in windows and causal attention, the rows - 1 keys before begin, or from
+// end on, are a stair: each goes to the rows that see it.
 struct run_of_group {
   int begin, end;
   bool stair_in, stair_out;
@@ -128,17 +132,20 @@ FOVEA_INLINE bool hide_unseen(const key_runs& runs, int row, int begin, int end,
   return any;
 }
 
-// Rows that do not see the same keys. Where they climb no stair, all go over the keys of all of them, and what a row does not see weighs 0.
-// Behind a prefix the second run may begin with a jump, but only once: a first step of one and the right total leave no room for it.
+// Rows that do not see the same keys. Where they climb no stair, all go over the keys of all of them, and
+// what a row does not see weighs 0. Behind a prefix the second run may begin with a jump, but only once: a
+// first step of one and the right total leave no room for it.
 template <int Rows>
-__attribute__((noinline)) bool look_at_steps(const key_runs& runs, int row, float* s, run_of_group (&group)[2]) {
+__attribute__((noinline)) bool look_at_steps(const key_runs& runs, int row, float* s,
+                                             run_of_group (&group)[2]) {
   constexpr int last = Rows - 1, second = Rows > 1 ? 1 : 0;
   int past = 0; // the last key of the run before
   for (int n = runs.first; n < 2; ++n) {
     const int32_t *from = runs.from[n] + row, *to = runs.to[n] + row;
     run_of_group& run = group[n];
     run = {from[0], to[last], false, false};
-    const bool joined = past > run.begin && run.begin < run.end; // both runs share keys of different rows: they become one
+    const bool joined = past > run.begin &&
+                        run.begin < run.end; // both runs share keys of different rows: they become one
     if (joined) {
       run.begin = group[0].begin;
       group[0] = {};
@@ -152,12 +159,14 @@ __attribute__((noinline)) bool look_at_steps(const key_runs& runs, int row, floa
   }
   bool hides = false;
   for (int m = 0; m < Rows; ++m)
-    for (int n = runs.first; n < 2; ++n) hides |= hide_unseen(runs, row + m, group[n].begin, group[n].end, s + (row + m) * score_stride);
+    for (int n = runs.first; n < 2; ++n)
+      hides |= hide_unseen(runs, row + m, group[n].begin, group[n].end, s + (row + m) * score_stride);
   return hides;
 }
 
 template <class Isa, class Element>
-FOVEA_INLINE void place_run(const value_phase<Element>& z, int row, const run_of_group& r, run_in_memory<Element>& run) {
+FOVEA_INLINE void place_run(const value_phase<Element>& z, int row, const run_of_group& r,
+                            run_in_memory<Element>& run) {
   run.s = z.s + row * score_stride + r.begin;
   run.v = z.v.row(r.begin);
   run.keys = r.end - r.begin;
@@ -168,7 +177,8 @@ FOVEA_INLINE void place_run(const value_phase<Element>& z, int row, const run_of
 }
 
 template <class Isa, class Shape, class Element>
-__attribute__((noinline)) void find_runs(const value_phase<Element>& z, const key_runs& runs, value_group<Element>& g) {
+__attribute__((noinline)) void find_runs(const value_phase<Element>& z, const key_runs& runs,
+                                         value_group<Element>& g) {
   constexpr int last = Shape::rows - 1;
   run_of_group group[2];
   bool same = true;
@@ -183,12 +193,14 @@ __attribute__((noinline)) void find_runs(const value_phase<Element>& z, const ke
 }
 
 template <class Isa, class Shape, class Element>
-FOVEA_INLINE void find_group(const value_phase<Element>& z, const block& b, int row, value_group<Element>& g) {
+FOVEA_INLINE void find_group(const value_phase<Element>& z, const block& b, int row,
+                             value_group<Element>& g) {
   g.row = row;
   g.finishes = b.writes_output && row + Shape::rows <= b.finished_after;
   g.may_leak = z.masked;
   g.first_run = b.runs.first;
-  if (b.runs.same == same_keys::all) return place_run<Isa>(z, row, {b.runs.begin, b.runs.end, false, false}, g.run[1]);
+  if (b.runs.same == same_keys::all)
+    return place_run<Isa>(z, row, {b.runs.begin, b.runs.end, false, false}, g.run[1]);
   find_runs<Isa, Shape>(z, b.runs, g);
 }
 
@@ -197,16 +209,19 @@ using weights_view = rows_view<Isa, Shape::rows, std::integral_constant<ptrdiff_
 
 // Where V of the block does not stay in the first cache, each row prefetches one that comes soon.
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void add_keys(const value_phase<Element>& z, const run_in_memory<Element>& run, Columns c, accumulator<Isa, Shape>& acc) {
+FOVEA_INLINE void add_keys(const value_phase<Element>& z, const run_in_memory<Element>& run, Columns c,
+                           accumulator<Isa, Shape>& acc) {
   const auto add = [&](auto columns) FOVEA_LAMBDA_INLINE {
-    tile(weights_view<Isa, Shape>(run.s, {}), panels_view{run.v + c.at, Shape::lanes, z.v.stride}, run.keys, columns, acc);
+    tile(weights_view<Isa, Shape>(run.s, {}), panels_view{run.v + c.at, Shape::lanes, z.v.stride}, run.keys,
+         columns, acc);
   };
   if constexpr (Isa::fetches_values && Shape::rows == largest_rows(typename Isa::shapes{}))
     if (run.fetches) return add(fetching_columns<Element, 12, first_cache>{c, z.v.stride});
   add(c);
 }
 
-// The same number, but what is made of it is made behind this place: else compilers prepare the addresses of stairs for every tile.
+// The same number, but what is made of it is made behind this place: else compilers prepare the addresses of
+// stairs for every tile.
 FOVEA_INLINE ptrdiff_t used_from_here(ptrdiff_t x) {
   __asm__ volatile("" : "+r"(x));
   return x;
@@ -214,19 +229,21 @@ FOVEA_INLINE ptrdiff_t used_from_here(ptrdiff_t x) {
 
 // One key for rows low .. high of a group; counted from the first key of the run.
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void add_key(const run_in_memory<Element>& run, ptrdiff_t stride, int key, int low, int high, Columns c,
-                          accumulator<Isa, Shape>& acc) {
+FOVEA_INLINE void add_key(const run_in_memory<Element>& run, ptrdiff_t stride, int key, int low, int high,
+                          Columns c, accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
   const auto* v = run.v + key * stride + c.at;
 #pragma GCC unroll 16
   for (int m = low; m <= high; ++m)
 #pragma GCC unroll 16
     for (int n = 0; n < Shape::vectors; ++n)
-      acc.at[m][n] = fma_by(run.s[m * score_stride + key], c.template load<vector>(v + n * Shape::lanes), acc.at[m][n]);
+      acc.at[m][n] = fma_by(run.s[m * score_stride + key], c.template load<vector>(v + n * Shape::lanes),
+                            acc.at[m][n]);
 }
 
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void add_run(const value_phase<Element>& z, const run_in_memory<Element>& run, Columns c, accumulator<Isa, Shape>& acc) {
+FOVEA_INLINE void add_run(const value_phase<Element>& z, const run_in_memory<Element>& run, Columns c,
+                          accumulator<Isa, Shape>& acc) {
   constexpr int last = Shape::rows - 1;
   constexpr bool stairs = last > 0 && !takes_no_stairs<Isa, Shape>;
   if constexpr (stairs)
@@ -244,24 +261,29 @@ FOVEA_INLINE void add_run(const value_phase<Element>& z, const run_in_memory<Ele
     }
 }
 
-// o of the block enters o of the span by one fma; from the last block that a group sees, the output is written. Rows that only fill the
-// last group write theirs to scratch.
+// o of the block enters o of the span by one fma; from the last block that a group sees, the output is
+// written. Rows that only fill the last group write theirs to scratch.
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void store_tile(const value_phase<Element>& z, const value_group<Element>& g, Columns c, accumulator<Isa, Shape>& acc) {
+FOVEA_INLINE void store_tile(const value_phase<Element>& z, const value_group<Element>& g, Columns c,
+                             accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
   const int row = g.row;
   float* o = z.o + static_cast<ptrdiff_t>(row) * z.width + c.in_o;
   if (!z.opens_span)
-    acc.each([&](int m, int n, vector& x)
-                 FOVEA_LAMBDA_INLINE { x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * Shape::lanes), x); });
-  if (!g.finishes) return acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x.store(o + m * z.width + n * Shape::lanes); });
+    acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE {
+      x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * Shape::lanes), x);
+    });
+  if (!g.finishes)
+    return acc.each([&](int m, int n, vector& x)
+                        FOVEA_LAMBDA_INLINE { x.store(o + m * z.width + n * Shape::lanes); });
   const auto zero = vector::all(0);
-  acc.each([&](int m, int n, vector& x)
-               FOVEA_LAMBDA_INLINE { c.store(z.out[row + m] + c.at + n * Shape::lanes, fma_by(z.factor[row + m], x, zero)); });
+  acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE {
+    c.store(z.out[row + m] + c.at + n * Shape::lanes, fma_by(z.factor[row + m], x, zero));
+  });
 }
 
-// A weight of 0 times NaN or infinity is NaN: what a row or a mask hides may have leaked into a result. A result that is NaN by right is
-// found, too.
+// A weight of 0 times NaN or infinity is NaN: what a row or a mask hides may have leaked into a result. A
+// result that is NaN by right is found, too.
 template <class Isa, class Shape>
 FOVEA_INLINE bool leaked(accumulator<Isa, Shape>& acc) {
   auto probe = floats<Isa, Shape::lanes>::all(0);
@@ -274,8 +296,8 @@ FOVEA_INLINE bool leaked(accumulator<Isa, Shape>& acc) {
 
 // A tile once more, each row and vector for itself over its own keys, without those that a mask hides.
 template <class Isa, int Lanes, class Element, class Columns>
-__attribute__((noinline)) void exact_values(const value_phase<Element>& z, const key_runs& runs, value_group<Element> g, int rows,
-                                            int vectors, Columns first) {
+__attribute__((noinline)) void exact_values(const value_phase<Element>& z, const key_runs& runs,
+                                            value_group<Element> g, int rows, int vectors, Columns first) {
   using one_vector = shape<1, 1, Lanes>;
   for (int end = g.row + rows; g.row < end; ++g.row) {
     const float* s = z.s + g.row * score_stride;
@@ -285,7 +307,9 @@ __attribute__((noinline)) void exact_values(const value_phase<Element>& z, const
       acc.clear();
       for (int run = runs.first; run < 2; ++run)
         for (int key = runs.from[run][g.row], to = runs.to[run][g.row]; key < to; ++key)
-          if (s[key] != 0) acc.at[0][0] = fma_by(s[key], c.template load<floats<Isa, Lanes>>(z.v.row(key) + c.at), acc.at[0][0]);
+          if (s[key] != 0)
+            acc.at[0][0] = fma_by(s[key], c.template load<floats<Isa, Lanes>>(z.v.row(key) + c.at),
+                                  acc.at[0][0]);
       store_tile(z, g, c, acc);
     }
   }
@@ -293,33 +317,38 @@ __attribute__((noinline)) void exact_values(const value_phase<Element>& z, const
 
 // `shared`: the same as z, for functions that are not inline.
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void value_tile(const value_phase<Element>& z, const value_phase<Element>& shared, const key_runs& runs,
-                             const value_group<Element>& g, Columns c) {
+FOVEA_INLINE void value_tile(const value_phase<Element>& z, const value_phase<Element>& shared,
+                             const key_runs& runs, const value_group<Element>& g, Columns c) {
   accumulator<Isa, Shape> acc;
   acc.clear();
   for (int n = g.first_run; n < 2; ++n) add_run<Isa, Shape>(z, g.run[n], c, acc);
   if (g.may_leak && leaked(acc))
-    return exact_values<Isa, Shape::lanes, Element>(shared, runs, g, Shape::rows, Shape::vectors, c.without_fetching());
+    return exact_values<Isa, Shape::lanes, Element>(shared, runs, g, Shape::rows, Shape::vectors,
+                                                    c.without_fetching());
   store_tile(z, g, c, acc);
 }
 
-// A group works on this block if it sees keys of it, if o does not exist yet, or if its output is written now.
+// A group works on this block if it sees keys of it, if o does not exist yet, or if its output is written
+// now.
 FOVEA_INLINE bool group_works(const block& b, int row, int rows) {
   if (row + rows <= b.finished_before) return false;
   const key_runs& runs = b.runs;
   const int last = row + rows - 1;
-  const bool sees = runs.to[1][last] > runs.from[1][row] || (runs.first == 0 && runs.to[0][last] > runs.from[0][row]);
+  const bool sees = runs.to[1][last] > runs.from[1][row] ||
+                    (runs.first == 0 && runs.to[0][last] > runs.from[0][row]);
   return sees || b.opens_span || (b.writes_output && row + rows <= b.finished_after);
 }
 
 // All columns of a run of rows.
 template <class Isa, class Shape, class Element>
-__attribute__((noinline)) void value_groups(const value_phase<Element>& shared, const block& b, int first_row, int end_row) {
+__attribute__((noinline)) void value_groups(const value_phase<Element>& shared, const block& b, int first_row,
+                                            int end_row) {
   value_group<Element> group[most_groups<Isa, Shape>];
   int groups = 0;
   for (int r = first_row; r < end_row; r += Shape::rows)
     if (group_works(b, r, Shape::rows)) find_group<Isa, Shape>(shared, b, r, group[groups++]);
-  const value_phase<Element> z = shared; // copies that no store of a vector can change: their fields stay in registers
+  const value_phase<Element>
+      z = shared; // copies that no store of a vector can change: their fields stay in registers
   const key_runs& runs = b.runs;
   int c = 0;
   by_columns<Shape>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {
@@ -327,14 +356,16 @@ __attribute__((noinline)) void value_groups(const value_phase<Element>& shared, 
     constexpr int width = whole::vectors * whole::lanes;
     for (int end = whole::vectors > 1 ? z.v_dim & -16 : z.width; c + width <= end; c += width)
       for (int g = 0; g < groups; ++g)
-        value_tile<Isa, whole>(z, shared, runs, group[g],
-                               columns_for<Isa, whole, Element>(z.v.stride, c, column_at(c & -16, z.v_dim) + c % 16));
+        value_tile<Isa, whole>(
+            z, shared, runs, group[g],
+            columns_for<Isa, whole, Element>(z.v.stride, c, column_at(c & -16, z.v_dim) + c % 16));
   });
 }
 
 // v_dim below sixteen: rows one by one, with loads that stop at the last element.
 template <class Isa, class Element>
-__attribute__((noinline)) void value_rows_short(const value_phase<Element>& z, const block& b, const rows_of_head& rows) {
+__attribute__((noinline)) void value_rows_short(const value_phase<Element>& z, const block& b,
+                                                const rows_of_head& rows) {
   using one_row = shape<1, 1>;
   for (int r = rows.from; r < rows.from + rows.count; ++r) {
     if (!group_works(b, r, 1)) continue;
@@ -346,13 +377,15 @@ __attribute__((noinline)) void value_rows_short(const value_phase<Element>& z, c
 
 // All rows of a head.
 template <class Isa, class Element>
-FOVEA_INLINE void add_values(const value_phase<Element>& z, const block& b, const rows_of_head& rows, bool four_row_tiles) {
+FOVEA_INLINE void add_values(const value_phase<Element>& z, const block& b, const rows_of_head& rows,
+                             bool four_row_tiles) {
   const int row = rows.from;
   if (z.v_dim < 16) return value_rows_short<Isa>(z, b, rows);
   if constexpr (Isa::four_row_shapes)
     if (four_row_tiles) return value_groups<Isa, typename Isa::four_row_values>(z, b, row, row + 4);
-  by_groups<Isa>(rows.count, rows.same_keys,
-                 [&](auto s, int first, int end) { value_groups<Isa, decltype(s)>(z, b, row + first, row + end); });
+  by_groups<Isa>(rows.count, rows.same_keys, [&](auto s, int first, int end) {
+    value_groups<Isa, decltype(s)>(z, b, row + first, row + end);
+  });
 }
 
 } // namespace fovea::f32

@@ -19,34 +19,45 @@ struct avx2_registers {
   static FOVEA_INLINE __m128i by(int shift) { return _mm_cvtsi32_si128(shift); }
   static FOVEA_INLINE reg shift_left(reg x, __m128i by) { return _mm256_sll_epi32(x, by); }
   static FOVEA_INLINE reg shift_right(reg x, __m128i by) { return _mm256_sra_epi32(x, by); }
-  static FOVEA_INLINE reg shift_round(reg x, int shift) { return shift_right(add(x, spread(1 << (shift - 1))), by(shift)); }
+  static FOVEA_INLINE reg shift_round(reg x, int shift) {
+    return shift_right(add(x, spread(1 << (shift - 1))), by(shift));
+  }
   // High words, in each half those of lanes 0 2 1 3.
   static FOVEA_INLINE reg mixed_high_product(reg a, reg b) {
     const __m256 even = _mm256_castsi256_ps(_mm256_mul_epi32(a, b)),
                  odd = _mm256_castsi256_ps(_mm256_mul_epi32(_mm256_shuffle_epi32(a, 0xf5), b));
     return _mm256_castps_si256(_mm256_shuffle_ps(even, odd, 0xdd));
   }
-  static FOVEA_INLINE reg high_product(reg a, reg b) { return _mm256_shuffle_epi32(mixed_high_product(a, b), 0xd8); } // b: one number
+  static FOVEA_INLINE reg high_product(reg a, reg b) {
+    return _mm256_shuffle_epi32(mixed_high_product(a, b), 0xd8);
+  } // b: one number
   static FOVEA_INLINE uint32_t total(reg x) {
     __m128i y = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
     y = _mm_add_epi32(y, _mm_shuffle_epi32(y, 0x4e));
     return static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_add_epi32(y, _mm_shuffle_epi32(y, 0xb1))));
   }
   static FOVEA_INLINE int smallest(reg words) {
-    const __m128i y = _mm_min_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)), sign = _mm_set1_epi16(-32768);
-    return static_cast<int16_t>(_mm_extract_epi16(_mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(y, sign)), sign), 0));
+    const __m128i y = _mm_min_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)),
+                  sign = _mm_set1_epi16(-32768);
+    return static_cast<int16_t>(
+        _mm_extract_epi16(_mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(y, sign)), sign), 0));
   }
   static FOVEA_INLINE void store_narrow(int16_t* p, const reg (&x)[2]) {
     store(p, _mm256_permute4x64_epi64(_mm256_packs_epi32(x[0], x[1]), 0xd8));
   }
   static FOVEA_INLINE void store_narrow(int8_t* p, const reg (&x)[2]) {
     const reg y = _mm256_permute4x64_epi64(_mm256_packs_epi32(x[0], x[1]), 0xd8);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1)));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                     _mm_packs_epi16(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1)));
   }
 
-  static FOVEA_INLINE reg widened(const int8_t* p) { return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+  static FOVEA_INLINE reg widened(const int8_t* p) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
   static FOVEA_INLINE reg spread_quad(int64_t x) { return _mm256_set1_epi64x(x); }
-  static FOVEA_INLINE reg pair_sums(reg a, reg b) { return _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8); }
+  static FOVEA_INLINE reg pair_sums(reg a, reg b) {
+    return _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8);
+  }
   static FOVEA_INLINE void dot_words(reg& sum, reg y, reg x) {
     reg product; // left to itself, gcc moves sums from register to register and spills
     asm("vpmaddwd %[y], %[x], %[product]\n\tvpaddd %[product], %[sum], %[sum]"

@@ -6,11 +6,13 @@
 
 namespace fovea::fixed {
 
-// Constants stand in memory and are operands from there: sixteen registers are too few, and gcc would make them again for each row.
+// Constants stand in memory and are operands from there: sixteen registers are too few, and gcc would make
+// them again for each row.
 struct alignas(32) avx2_constants {
   int16_t c3[16] = {}, c2[16] = {}, c1[16] = {}, c0[16] = {}, one[16] = {};
   int8_t beyond[32] = {}, low[32] = {}, high[32] = {}; // low, high: the bytes of -2^(15-k) for k = 0 .. 15
-  int8_t in_order[32] = {}, mixed[32] = {};            // four low halves, then four high halves: of lanes 0 1 2 3, of lanes 0 2 1 3
+  int8_t in_order[32] = {},
+         mixed[32] = {}; // four low halves, then four high halves: of lanes 0 1 2 3, of lanes 0 2 1 3
 
   constexpr avx2_constants() {
     constexpr int8_t lows[16] = {0, 0, 0, 0, 0, 0, 0, 0, -128, -64, -32, -16, -8, -4, -2, -1};
@@ -30,15 +32,17 @@ constexpr avx2_constants avx2_numbers{}; // of this file alone: another ISA has 
 struct avx2_weigher : distances_below<avx2_registers> {
   FOVEA_INLINE avx2_weigher() : constants(&avx2_numbers) { asm("" : "+r"(constants)); }
 
-  // Scores, or octaves, become distances below the reference: halves of what is behind the point at `to`, whole octaves 64 further. Keys
-  // 0-3, 8-11 and 4-7, 12-15 of each sixteen stand together.
+  // Scores, or octaves, become distances below the reference: halves of what is behind the point at `to`,
+  // whole octaves 64 further. Keys 0-3, 8-11 and 4-7, 12-15 of each sixteen stand together.
   template <bool Octaves, int Count>
-  FOVEA_INLINE void measure(const reg (&s)[Count], const distance_scale& x, int32_t reference, int16_t* to) const {
+  FOVEA_INLINE void measure(const reg (&s)[Count], const distance_scale& x, int32_t reference,
+                            int16_t* to) const {
     const reg base = spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16));
     reg u[Count];
 #pragma GCC unroll 8
     for (int i = 0; i < Count; ++i) { // high products come mixed
-      const reg below = _mm256_sub_epi32(base, Octaves ? s[i] : mixed_high_product(shift_left(s[i], x.up), x.multiplier));
+      const reg below = _mm256_sub_epi32(
+          base, Octaves ? s[i] : mixed_high_product(shift_left(s[i], x.up), x.multiplier));
       u[i] = _mm256_shuffle_epi8(below, load(Octaves ? constants->in_order : constants->mixed));
     }
 #pragma GCC unroll 4
@@ -48,9 +52,11 @@ struct avx2_weigher : distances_below<avx2_registers> {
     }
   }
 
-  // -2^-f in Q15, negative because the shift that follows multiplies by -2^(15-k): -32768 is a number, 32768 is not.
+  // -2^-f in Q15, negative because the shift that follows multiplies by -2^(15-k): -32768 is a number, 32768
+  // is not.
   FOVEA_INLINE void negative_exp2(reg (&f)[2]) const {
-    const reg c3 = load(constants->c3), c2 = load(constants->c2), c1 = load(constants->c1), c0 = load(constants->c0);
+    const reg c3 = load(constants->c3), c2 = load(constants->c2), c1 = load(constants->c1),
+              c0 = load(constants->c0);
     reg y[2];
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) y[h] = _mm256_add_epi16(_mm256_mulhrs_epi16(c3, f[h]), c2);
@@ -61,24 +67,28 @@ struct avx2_weigher : distances_below<avx2_registers> {
   }
   FOVEA_INLINE void shift(reg (&y)[2], const reg (&k)[2]) const { // k >= 16 sets bit 7 and gives 0
     const reg k8 = _mm256_adds_epu8(_mm256_packus_epi16(k[0], k[1]), load(constants->beyond));
-    const reg low = _mm256_shuffle_epi8(load(constants->low), k8), high = _mm256_shuffle_epi8(load(constants->high), k8);
+    const reg low = _mm256_shuffle_epi8(load(constants->low), k8),
+              high = _mm256_shuffle_epi8(load(constants->high), k8);
     y[0] = _mm256_mulhrs_epi16(y[0], _mm256_unpacklo_epi8(low, high));
     y[1] = _mm256_mulhrs_epi16(y[1], _mm256_unpackhi_epi8(low, high));
   }
 
-  // Answers by how many octaves the reference rises; whole octaves of distances and the sum so far are all that changes then.
+  // Answers by how many octaves the reference rises; whole octaves of distances and the sum so far are all
+  // that changes then.
   FOVEA_INLINE int weigh(const int16_t* distances, int16_t* p, int32_t* sum, const int16_t* factors) const {
     reg k[2][2], sums = load(sum);
 #pragma GCC unroll 4
     for (int h = 0; h < 4; ++h) k[h / 2][h % 2] = load(distances + 64 + 16 * h);
     int rise = 0;
-    const reg nearest = _mm256_min_epi16(_mm256_min_epi16(k[0][0], k[0][1]), _mm256_min_epi16(k[1][0], k[1][1]));
+    const reg nearest = _mm256_min_epi16(_mm256_min_epi16(k[0][0], k[0][1]),
+                                         _mm256_min_epi16(k[1][0], k[1][1]));
     if (__builtin_expect(_mm256_movemask_epi8(nearest) & 0xaaaaaaaa, 0)) {
       rise = -smallest(nearest);
       sums = first(static_cast<int32_t>(shift_round_sum(total(sums), rise)));
       const reg up = _mm256_set1_epi16(static_cast<int16_t>(rise));
 #pragma GCC unroll 2
-      for (int j = 0; j < 2; ++j) k[j][0] = _mm256_add_epi16(k[j][0], up), k[j][1] = _mm256_add_epi16(k[j][1], up);
+      for (int j = 0; j < 2; ++j)
+        k[j][0] = _mm256_add_epi16(k[j][0], up), k[j][1] = _mm256_add_epi16(k[j][1], up);
     }
 #pragma GCC unroll 2
     for (int j = 0; j < 2; ++j) {

@@ -22,7 +22,9 @@ struct avx512_registers {
   static FOVEA_INLINE __m128i by(int shift) { return _mm_cvtsi32_si128(shift); }
   static FOVEA_INLINE reg shift_left(reg x, __m128i by) { return _mm512_sll_epi32(x, by); }
   static FOVEA_INLINE reg shift_right(reg x, __m128i by) { return _mm512_sra_epi32(x, by); }
-  static FOVEA_INLINE reg shift_round(reg x, int shift) { return shift_right(add(x, spread(1 << (shift - 1))), by(shift)); }
+  static FOVEA_INLINE reg shift_round(reg x, int shift) {
+    return shift_right(add(x, spread(1 << (shift - 1))), by(shift));
+  }
   static FOVEA_INLINE reg high_product(reg a, reg b) { // b: one number
     const reg odd = _mm512_mul_epi32(_mm512_srli_epi64(a, 32), b);
     return _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epi32(a, b), static_cast<_MM_PERM_ENUM>(0xf5));
@@ -37,25 +39,34 @@ struct avx512_registers {
 
   static FOVEA_INLINE int smallest(reg words) {
     const __m256i x = _mm256_min_epi16(_mm512_castsi512_si256(words), _mm512_extracti64x4_epi64(words, 1));
-    const __m128i y = _mm_min_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1)), sign = _mm_set1_epi16(-32768);
-    return static_cast<int16_t>(_mm_extract_epi16(_mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(y, sign)), sign), 0));
+    const __m128i y = _mm_min_epi16(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1)),
+                  sign = _mm_set1_epi16(-32768);
+    return static_cast<int16_t>(
+        _mm_extract_epi16(_mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(y, sign)), sign), 0));
   }
 
   static FOVEA_INLINE reg flip(reg bytes) { return _mm512_xor_si512(bytes, _mm512_set1_epi8(-128)); }
-  static FOVEA_INLINE reg widened(const int8_t* p) { return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
+  static FOVEA_INLINE reg widened(const int8_t* p) {
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
   static FOVEA_INLINE reg spread_quad(int64_t x) { return _mm512_set1_epi64(x); }
   static FOVEA_INLINE reg pair_sums(reg a, reg b) {
     const reg evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    return add(_mm512_permutex2var_epi32(a, evens, b), _mm512_permutex2var_epi32(a, _mm512_add_epi32(evens, spread(1)), b));
+    return add(_mm512_permutex2var_epi32(a, evens, b),
+               _mm512_permutex2var_epi32(a, _mm512_add_epi32(evens, spread(1)), b));
   }
   static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) { sum = kept(_mm512_dpbusd_epi32(sum, u, s)); }
-  static FOVEA_INLINE __m128i dot_four(__m128i sum, __m128i u, __m128i s) { return _mm_dpbusd_epi32(sum, u, s); }
+  static FOVEA_INLINE __m128i dot_four(__m128i sum, __m128i u, __m128i s) {
+    return _mm_dpbusd_epi32(sum, u, s);
+  }
   static FOVEA_INLINE void dot_words(reg& sum, reg a, reg b) { sum = kept(_mm512_dpwssd_epi32(sum, a, b)); }
 
  private:
   static FOVEA_INLINE reg kept(reg sum) {
 #if !defined(__clang__)
-    asm volatile("" : "+v"(sum)); // gcc reorders products until accumulators spill, unless each stays where it is
+    asm volatile(
+        ""
+        : "+v"(sum)); // gcc reorders products until accumulators spill, unless each stays where it is
 #endif
     return sum;
   }
@@ -71,13 +82,16 @@ struct avx512_weigher : distances_below<avx512_registers> {
     return x;
   }
   static FOVEA_INLINE reg evens() {
-    alignas(64) static constexpr int16_t numbers[32] = {0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
-                                                        32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, 60, 62};
+    alignas(64) static constexpr int16_t numbers[32] = {0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20,
+                                                        22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42,
+                                                        44, 46, 48, 50, 52, 54, 56, 58, 60, 62};
     return load(numbers);
   }
-  const reg low_halves = pinned(evens()), high_halves = pinned(_mm512_add_epi16(evens(), _mm512_set1_epi16(1)));
-  const reg c3 = pinned(_mm512_set1_epi16(-1291)), c2 = pinned(_mm512_set1_epi16(7513)), c1 = pinned(_mm512_set1_epi16(-22478)),
-            c0 = pinned(_mm512_set1_epi16(32510)), one = pinned(_mm512_set1_epi16(1));
+  const reg low_halves = pinned(evens()),
+            high_halves = pinned(_mm512_add_epi16(evens(), _mm512_set1_epi16(1)));
+  const reg c3 = pinned(_mm512_set1_epi16(-1291)), c2 = pinned(_mm512_set1_epi16(7513)),
+            c1 = pinned(_mm512_set1_epi16(-22478)), c0 = pinned(_mm512_set1_epi16(32510)),
+            one = pinned(_mm512_set1_epi16(1));
 
   FOVEA_INLINE void exp2(reg (&f)[2]) const { // both at once
     reg y[2];
@@ -89,13 +103,16 @@ struct avx512_weigher : distances_below<avx512_registers> {
     for (int h = 0; h < 2; ++h) f[h] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[h], f[h]), c0);
   }
 
-  // Scores, or octaves, become distances below the reference: halves of what is behind the point at `to`, whole octaves 64 further.
+  // Scores, or octaves, become distances below the reference: halves of what is behind the point at `to`,
+  // whole octaves 64 further.
   template <bool Octaves, int Count>
-  FOVEA_INLINE void measure(const reg (&s)[Count], const distance_scale& x, int32_t reference, int16_t* to) const {
+  FOVEA_INLINE void measure(const reg (&s)[Count], const distance_scale& x, int32_t reference,
+                            int16_t* to) const {
     const reg base = _mm512_slli_epi32(spread(reference), 16);
     reg u[Count];
 #pragma GCC unroll 4
-    for (int i = 0; i < Count; ++i) u[i] = _mm512_sub_epi32(base, Octaves ? s[i] : high_product(shift_left(s[i], x.up), x.multiplier));
+    for (int i = 0; i < Count; ++i)
+      u[i] = _mm512_sub_epi32(base, Octaves ? s[i] : high_product(shift_left(s[i], x.up), x.multiplier));
 #pragma GCC unroll 2
     for (int i = 0; i < Count; i += 2, to += 32) {
       store(to, _mm512_srli_epi16(_mm512_permutex2var_epi16(u[i], low_halves, u[i + 1]), 1));
@@ -103,9 +120,11 @@ struct avx512_weigher : distances_below<avx512_registers> {
     }
   }
 
-  // By how many octaves the reference rises: whole octaves of distances and the sum so far are all that changes.
+  // By how many octaves the reference rises: whole octaves of distances and the sum so far are all that
+  // changes.
   FOVEA_INLINE int weigh(const int16_t* distances, int16_t* p, int32_t* sum, const int16_t* factors) const {
-    reg y[2] = {load(distances), load(distances + 32)}, k[2] = {load(distances + 64), load(distances + 96)}, sums = load(sum);
+    reg y[2] = {load(distances), load(distances + 32)}, k[2] = {load(distances + 64), load(distances + 96)},
+        sums = load(sum);
     exp2(y);
     const reg nearest = _mm512_min_epi16(k[0], k[1]);
     int rise = 0;

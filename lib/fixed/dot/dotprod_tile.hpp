@@ -1,17 +1,20 @@
-// The tile of Arm dot products in assembler: gcc 12 would move its sums from register to register. Four rows by sixteen lanes: sums in
-// v16 .. v31, four registers a row; v0 .. v3 hold four deep of a panel, v4 .. v7 sixteen deep of a row each.
+// The tile of Arm dot products in assembler: gcc 12 would move its sums from register to register. Four rows
+// by sixteen lanes: sums in v16 .. v31, four registers a row; v0 .. v3 hold four deep of a panel, v4 .. v7
+// sixteen deep of a row each.
 #pragma once
 #include "fixed/dot/neon_registers.hpp"
 
 namespace fovea::fixed {
 
-// Four rows by sixteen lanes, `blocks` times 64 deep: of a, chunks of four rows stand side by side; panels lie `apart`. Sums
-// begin with those at `even` and `odd`; steps count bytes. Folded: the second of two rows is the high byte of the first, and sums are
-// shifted before a block at which references rise, by as many octaves as `rise` says for two rows.
-// Wide: one row by 32 lanes in two panels; its second sixteen lanes stand for a second row.
+// Four rows by sixteen lanes, `blocks` times 64 deep: of a, chunks of four rows stand side by side; panels
+// lie `apart`. Sums begin with those at `even` and `odd`; steps count bytes. Folded: the second of two rows
+// is the high byte of the first, and sums are shifted before a block at which references rise, by as many
+// octaves as `rise` says for two rows. Wide: one row by 32 lanes in two panels; its second sixteen lanes
+// stand for a second row.
 template <bool Folded, bool Wide = false>
-FOVEA_INLINE void multiply_four_rows(const int8_t* a, const int8_t*& b, ptrdiff_t apart, int blocks, const int32_t* even,
-                                     ptrdiff_t even_step, const int32_t* odd, ptrdiff_t odd_step, int32_t* out, ptrdiff_t out_step,
+FOVEA_INLINE void multiply_four_rows(const int8_t* a, const int8_t*& b, ptrdiff_t apart, int blocks,
+                                     const int32_t* even, ptrdiff_t even_step, const int32_t* odd,
+                                     ptrdiff_t odd_step, int32_t* out, ptrdiff_t out_step,
                                      const uint8_t* rise = nullptr) {
   uint32_t by, other;
   const int8_t* second = b + 16 * 64;
@@ -112,12 +115,12 @@ FOVEA_INLINE void multiply_four_rows(const int8_t* a, const int8_t*& b, ptrdiff_
       "st1 {v28.4s-v31.4s}, [%[out]]\n"
       ".endif\n"
       ".purgem fovea_fold\n"
-      : [a] "+r"(a), [b] "+r"(b), [blocks] "+r"(blocks), [even] "+r"(even), [odd] "+r"(odd), [out] "+r"(out), [rise] "+r"(rise),
-        [by] "=&r"(by), [other] "=&r"(other), [second] "+r"(second)
-      : [apart] "r"(apart), [even_step] "r"(even_step), [odd_step] "r"(odd_step), [out_step] "r"(out_step), [folded] "i"(Folded ? 1 : 0),
-        [wide] "i"(Wide ? 1 : 0)
-      : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24",
-        "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+      : [a] "+r"(a), [b] "+r"(b), [blocks] "+r"(blocks), [even] "+r"(even), [odd] "+r"(odd), [out] "+r"(out),
+        [rise] "+r"(rise), [by] "=&r"(by), [other] "=&r"(other), [second] "+r"(second)
+      : [apart] "r"(apart), [even_step] "r"(even_step), [odd_step] "r"(odd_step), [out_step] "r"(out_step),
+        [folded] "i"(Folded ? 1 : 0), [wide] "i"(Wide ? 1 : 0)
+      : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20",
+        "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
 }
 
 } // namespace fovea::fixed

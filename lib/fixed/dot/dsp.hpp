@@ -1,5 +1,6 @@
-// Cortex-M4, M7, M33: SMLAD, two products an instruction. Two lanes by two rows, four deep: one LDRD of bytes, two LDRD of pairs,
-// four SXTB16, eight SMLAD for 16 products. One row takes four lanes, so that its pairs are loaded half as often.
+// Cortex-M4, M7, M33: SMLAD, two products an instruction. Two lanes by two rows, four deep: one LDRD of
+// bytes, two LDRD of pairs, four SXTB16, eight SMLAD for 16 products. One row takes four lanes, so that its
+// pairs are loaded half as often.
 #pragma once
 #include <arm_acle.h>
 
@@ -17,14 +18,16 @@ struct dsp_core {
   static int place(int rows, int g, int i) { return (i & ~3) * rows + g * 4 + ((i & 1) << 1 | (i & 2) >> 1); }
 
   template <int G>
-  static FOVEA_COMPACT void multiply(const element* a, const int8_t* b, int depth, int32_t (&o)[lanes[G]][G]) {
+  static FOVEA_COMPACT void multiply(const element* a, const int8_t* b, int depth,
+                                     int32_t (&o)[lanes[G]][G]) {
     for (const int8_t* end = b + depth * 16; b != end;) {
       step(a, b, o);
       step(a, b, o);
     }
   }
 
-  static FOVEA_COMPACT int32_t high_word(int32_t a, int32_t b) { // compilers would take SMULL and lose a register
+  static FOVEA_COMPACT int32_t high_word(int32_t a,
+                                         int32_t b) { // compilers would take SMULL and lose a register
     int32_t high;
     asm("smmul %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
     return high;
@@ -50,7 +53,8 @@ struct dsp_core {
 #pragma GCC unroll 2
       for (int i = 0; i < 2; ++i) {
         const uint32_t first = h.twice_weight(t[i]), second = h.twice_weight(t[i + 2]);
-        const int32_t pair = static_cast<int32_t>(__uhadd16(first | second << 16, static_cast<uint32_t>(ones)));
+        const int32_t pair = static_cast<int32_t>(
+            __uhadd16(first | second << 16, static_cast<uint32_t>(ones)));
         sum = __smlad(pair, ones, sum);
         reinterpret_cast<int32_t*>(to)[i] = pair;
         asm volatile("" : : : "memory"); // pair by pair: interleaved, they would spill each other's registers
@@ -60,7 +64,8 @@ struct dsp_core {
   }
 
  private:
-  struct horner { // exp2_cubic: SMMLAR of y << 17 is multiply_round and the sum behind it, as long as that is not too large
+  struct horner { // exp2_cubic: SMMLAR of y << 17 is multiply_round and the sum behind it, as long as that is
+                  // not too large
     int32_t base, sign, c3, c2, c1, c0;
     FOVEA_COMPACT uint32_t twice_weight(int32_t t) {
       const int32_t below = base - t;

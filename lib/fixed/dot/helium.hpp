@@ -1,6 +1,7 @@
-// Cortex-M55, Helium: VMLADAVA.S8 adds 16 products to one number. Four registers hold 64 dimensions of a query while keys go by, or seven
-// the weights of a block while values do; weights are two signed bytes, 256 * high + low. One row at a time: a second
-// would halve the loads of keys, but keeping two takes as many instructions and a kilobyte of code.
+// Cortex-M55, Helium: VMLADAVA.S8 adds 16 products to one number. Four registers hold 64 dimensions of a
+// query while keys go by, or seven the weights of a block while values do; weights are two signed bytes, 256
+// * high + low. One row at a time: a second would halve the loads of keys, but keeping two takes as many
+// instructions and a kilobyte of code.
 #pragma once
 #include <arm_mve.h>
 
@@ -10,16 +11,18 @@ namespace fovea::fixed {
 
 struct helium_dot {
   using element = int8_t;
-  static constexpr int most_rows = 1, query_alignment = 1, planes = 2; // planes: 64 low bytes of a row, then 64 high bytes
+  static constexpr int most_rows = 1, query_alignment = 1,
+                       planes = 2; // planes: 64 low bytes of a row, then 64 high bytes
   static constexpr bool takes_queries = true, begins_sums = true;
 
   static void put_query(int8_t* to, int, int, int c, const int8_t* q) { vstrbq_s8(to + c, vldrbq_s8(q)); }
 
   FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of sixteen
-    asm("" : "+r"(value));                                               // else compilers call memset for zeros
+    asm("" : "+r"(value)); // else compilers call memset for zeros
     const int32x4_t all = vdupq_n_s32(value);
 #pragma GCC unroll 1
-    for (; count > 0; count -= 16, x += 16) vstrwq_s32(x, all), vstrwq_s32(x + 4, all), vstrwq_s32(x + 8, all), vstrwq_s32(x + 12, all);
+    for (; count > 0; count -= 16, x += 16)
+      vstrwq_s32(x, all), vstrwq_s32(x + 4, all), vstrwq_s32(x + 8, all), vstrwq_s32(x + 12, all);
   }
 
   static int32_t largest(const int32_t* t) {
@@ -43,7 +46,8 @@ struct helium_dot {
   }
 
   template <class Start>
-  static FOVEA_COMPACT void score(int, const int8_t* q, const int8_t* keys, int depth, Start start, int32_t* s) {
+  static FOVEA_COMPACT void score(int, const int8_t* q, const int8_t* keys, int depth, Start start,
+                                  int32_t* s) {
     score_row(q, keys, depth, start(0), s);
   }
   FOVEA_HOT static void score_row(const int8_t* q, const int8_t* keys, int depth, int32_t start, int32_t* s) {
@@ -62,16 +66,19 @@ struct helium_dot {
   // Sixteen sums, shifted and rounded.
   static FOVEA_COMPACT void add_shifted(int32_t* to, const int32_t* from, int down) {
 #pragma GCC unroll 1
-    for (int i = 0; i < 16; i += 4) vstrwq_s32(to + i, vaddq_s32(vldrwq_s32(to + i), vrshlq_n_s32(vldrwq_s32(from + i), -down)));
+    for (int i = 0; i < 16; i += 4)
+      vstrwq_s32(to + i, vaddq_s32(vldrwq_s32(to + i), vrshlq_n_s32(vldrwq_s32(from + i), -down)));
   }
 
   // Sums begin with these values, or grow by them.
-  static void add_values(bool first, int, const int8_t* weights, const int8_t* values, int32_t* to, int, int count) {
+  static void add_values(bool first, int, const int8_t* weights, const int8_t* values, int32_t* to, int,
+                         int count) {
     first ? add_row<true>(weights, values, to, count) : add_row<false>(weights, values, to, count);
   }
 
   // False, and nothing summed, when a key lies above the reference.
-  static FOVEA_COMPACT bool weigh(const int32_t* s, to_octaves by, int32_t base, int, int, int8_t* to, uint32_t& total) {
+  static FOVEA_COMPACT bool weigh(const int32_t* s, to_octaves by, int32_t base, int, int, int8_t* to,
+                                  uint32_t& total) {
     return weigh_row(s, base, by.multiplier, by.up - 1, to, total);
   }
 
@@ -82,7 +89,8 @@ struct helium_dot {
   }
 
   // The last store is predicated.
-  static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, const fixed_plan& p, unsigned char* out) {
+  static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, const fixed_plan& p,
+                                  unsigned char* out) {
     if (f.left) shift_left(acc, p.width, f.left);
     const number by{vdupq_n_s32(f.multiplier), (1 << (f.shift - 1)) - f.zero, -f.shift};
     if (p.out_type == FOVEA_FIXED_S8)
@@ -93,7 +101,8 @@ struct helium_dot {
 
  private:
   // VLD2 parts even from odd keys, VMOVNT and VSHRNT join them.
-  FOVEA_HOT static bool weigh_row(const int32_t* s, int32_t base, int32_t multiplier, int32_t up, int8_t* to, uint32_t& total) {
+  FOVEA_HOT static bool weigh_row(const int32_t* s, int32_t base, int32_t multiplier, int32_t up, int8_t* to,
+                                  uint32_t& total) {
     const int32x4_t top = vdupq_n_s32(base);
     int16x8_t sign = vdupq_n_s16(0);
     int32_t sum = static_cast<int32_t>(total);
@@ -116,11 +125,14 @@ struct helium_dot {
   struct number { // of output, before zero_out is added
     int32x4_t multiplier;
     int32_t half, down;
-    FOVEA_COMPACT int32x4_t operator()(int32x4_t x) const { return vshlq_r_s32(vaddq_n_s32(vmulhq_s32(x, multiplier), half), down); }
+    FOVEA_COMPACT int32x4_t operator()(int32x4_t x) const {
+      return vshlq_r_s32(vaddq_n_s32(vmulhq_s32(x, multiplier), half), down);
+    }
   };
 
   // Sixteen at a time: every fourth number, joined twice. What saturates 16 bits is far beyond a byte.
-  static FOVEA_COMPACT void write_as(const int32_t* acc, const number& f, int32_t zero, int count, int8_t* out) {
+  static FOVEA_COMPACT void write_as(const int32_t* acc, const number& f, int32_t zero, int count,
+                                     int8_t* out) {
     for (; count > 0; count -= 16, acc += 16, out += 16) {
       const int32x4x4_t x = vld4q_s32(acc);
       const int16x8_t even = vqaddq_n_s16(join(f(x.val[0]), f(x.val[2])), static_cast<int16_t>(zero));
@@ -129,13 +141,17 @@ struct helium_dot {
       vstrbq_p_s8(out, y, vctp8q(static_cast<uint32_t>(count)));
     }
   }
-  static FOVEA_COMPACT void write_as(const int32_t* acc, const number& f, int32_t zero, int count, int16_t* out) {
+  static FOVEA_COMPACT void write_as(const int32_t* acc, const number& f, int32_t zero, int count,
+                                     int16_t* out) {
     for (; count > 0; count -= 4, acc += 4, out += 4) {
       const int32x4_t y = vaddq_n_s32(f(vldrwq_s32(acc)), zero);
-      vstrhq_p_s32(out, vreinterpretq_s32_s16(vqmovnbq_s32(vdupq_n_s16(0), y)), vctp32q(static_cast<uint32_t>(count)));
+      vstrhq_p_s32(out, vreinterpretq_s32_s16(vqmovnbq_s32(vdupq_n_s16(0), y)),
+                   vctp32q(static_cast<uint32_t>(count)));
     }
   }
-  static FOVEA_COMPACT int16x8_t join(int32x4_t even, int32x4_t odd) { return vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), even), odd); }
+  static FOVEA_COMPACT int16x8_t join(int32x4_t even, int32x4_t odd) {
+    return vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), even), odd);
+  }
 
   FOVEA_COLD static void map_now(int32_t* s, int32_t multiplier, int up) {
     for (int j = 0; j < fixed_block; ++j) s[j] = to_octaves{multiplier, up}(s[j]);
@@ -160,13 +176,16 @@ struct helium_dot {
     for (int j = 0; j < fixed_block; j += 4) vstrwq_s32(s + j, vaddq_n_s32(vldrwq_s32(s + j), start));
   }
 
-  FOVEA_HOT static void add_sixteen(const int8_t* q, const int8_t* keys, int depth, int32_t* s) { add_dims<false, 1>(q, keys, depth, s); }
+  FOVEA_HOT static void add_sixteen(const int8_t* q, const int8_t* keys, int depth, int32_t* s) {
+    add_dims<false, 1>(q, keys, depth, s);
+  }
 
-  // Scores of 64 keys begin with, or grow by, 16 * Chunks dimensions, four keys a turn: sums want even registers, and there are seven.
+  // Scores of 64 keys begin with, or grow by, 16 * Chunks dimensions, four keys a turn: sums want even
+  // registers, and there are seven.
   template <bool First, int Chunks>
   static FOVEA_COMPACT void add_dims(const int8_t* q, const int8_t* keys, int depth, int32_t* s) {
-    const int8x16_t x0 = vldrbq_s8(q), x1 = Chunks < 2 ? x0 : vldrbq_s8(q + 16), x2 = Chunks < 3 ? x0 : vldrbq_s8(q + 32),
-                    x3 = Chunks < 4 ? x0 : vldrbq_s8(q + 48);
+    const int8x16_t x0 = vldrbq_s8(q), x1 = Chunks < 2 ? x0 : vldrbq_s8(q + 16),
+                    x2 = Chunks < 3 ? x0 : vldrbq_s8(q + 32), x3 = Chunks < 4 ? x0 : vldrbq_s8(q + 48);
     int8x16_t k;
     int32_t o0, o1, o2, o3;
     asm volatile(
@@ -203,15 +222,16 @@ struct helium_dot {
         "strd %[o0], %[o1], [%[s]], #8\n"
         "strd %[o2], %[o3], [%[s]], #8\n"
         "le lr, 1b"
-        : [o0] "=&Te"(o0), [o1] "=&Te"(o1), [o2] "=&Te"(o2), [o3] "=&Te"(o3), [k] "=&w"(k), [keys] "+r"(keys), [s] "+r"(s)
-        : [turns] "r"(fixed_block / 4), [rest] "r"(4 * depth - 64 * Chunks), [x0] "w"(x0), [x1] "w"(x1), [x2] "w"(x2), [x3] "w"(x3),
-          [first] "i"(First), [chunks] "i"(Chunks)
+        : [o0] "=&Te"(o0), [o1] "=&Te"(o1), [o2] "=&Te"(o2), [o3] "=&Te"(o3), [k] "=&w"(k), [keys] "+r"(keys),
+          [s] "+r"(s)
+        : [turns] "r"(fixed_block / 4), [rest] "r"(4 * depth - 64 * Chunks), [x0] "w"(x0), [x1] "w"(x1),
+          [x2] "w"(x2), [x3] "w"(x3), [first] "i"(First), [chunks] "i"(Chunks)
         : "lr", "memory");
   }
 
-  // Elements of values go by, two a turn. The weights of 48 keys stay in six registers, those of the last sixteen take turns in another:
-  // the first element ends with their high bytes, with which the second begins. Compilers part what LDRD and STRD join, and load without
-  // moving the pointer on.
+  // Elements of values go by, two a turn. The weights of 48 keys stay in six registers, those of the last
+  // sixteen take turns in another: the first element ends with their high bytes, with which the second
+  // begins. Compilers part what LDRD and STRD join, and load without moving the pointer on.
   template <bool First>
   FOVEA_HOT static void add_row(const int8_t* weights, const int8_t* values, int32_t* acc, int count) {
     const int8x16_t l0 = vldrbq_s8(weights), l1 = vldrbq_s8(weights + 16), l2 = vldrbq_s8(weights + 32);
@@ -262,9 +282,10 @@ struct helium_dot {
         "add %[y], %[y], %[high], lsl #8\n"
         "strd %[x], %[y], [%[acc]], #8\n"
         "le lr, 1b"
-        : [x] "=&Te"(x), [y] "=&Te"(y), [high] "=&Te"(high), [v] "=&w"(v), [last] "+w"(last), [values] "+r"(values), [acc] "+r"(acc)
-        : [turns] "r"(count / 2), [weights] "r"(weights), [l0] "w"(l0), [l1] "w"(l1), [l2] "w"(l2), [h0] "w"(h0), [h1] "w"(h1),
-          [h2] "w"(h2), [first] "i"(First)
+        : [x] "=&Te"(x), [y] "=&Te"(y), [high] "=&Te"(high), [v] "=&w"(v), [last] "+w"(last),
+          [values] "+r"(values), [acc] "+r"(acc)
+        : [turns] "r"(count / 2), [weights] "r"(weights), [l0] "w"(l0), [l1] "w"(l1), [l2] "w"(l2),
+          [h0] "w"(h0), [h1] "w"(h1), [h2] "w"(h2), [first] "i"(First)
         : "lr", "memory");
   }
 };

@@ -1,5 +1,6 @@
-// Arm 8-bit matrix products: SMMLA, two rows by two lanes, eight deep. The two rows are two queries, or the low and the high byte of
-// one row of weights. Panels of a cache are four deep: two pieces are zipped. Panels in scratch are made eight deep.
+// Arm 8-bit matrix products: SMMLA, two rows by two lanes, eight deep. The two rows are two queries, or the
+// low and the high byte of one row of weights. Panels of a cache are four deep: two pieces are zipped. Panels
+// in scratch are made eight deep.
 #pragma once
 #include "fixed/arrange.hpp"
 #include "fixed/dot/dotprod.hpp"
@@ -17,7 +18,8 @@ struct i8mm_dot : neon_registers {
   };
   static constexpr int group = 8, slices = 1, regs = 4, key_offset = 0;
 
-  static FOVEA_INLINE void load_column(const int8_t*& b, piece (&y)[4]) { // tile steps move by four deep within a group of eight
+  static FOVEA_INLINE void load_column(
+      const int8_t*& b, piece (&y)[4]) { // tile steps move by four deep within a group of eight
     const int8x16x4_t first = take_64(b), second = take_64(b);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
@@ -28,7 +30,8 @@ struct i8mm_dot : neon_registers {
   static FOVEA_INLINE void load_column(const eight_deep*& b, piece (&y)[4]) {
     const int8x16x4_t low = take_64(b), high = take_64(b);
 #pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) y[i] = {{low.val[2 * i], low.val[2 * i + 1]}}, y[2 + i] = {{high.val[2 * i], high.val[2 * i + 1]}};
+    for (int i = 0; i < 2; ++i)
+      y[i] = {{low.val[2 * i], low.val[2 * i + 1]}}, y[2 + i] = {{high.val[2 * i], high.val[2 * i + 1]}};
   }
 };
 
@@ -52,7 +55,8 @@ struct i8mm_keys : i8mm_dot {
   static constexpr int deep = 8;
   using chunk = int8x16_t;
   static constexpr bool takes_panels = true;
-  static FOVEA_INLINE void put_four_queries(const int8_t* a, const int8_t* b, const int8_t* c, const int8_t* d, int depth, int8_t* to) {
+  static FOVEA_INLINE void put_four_queries(const int8_t* a, const int8_t* b, const int8_t* c,
+                                            const int8_t* d, int depth, int8_t* to) {
     const auto load_two = [](const int8_t* p) { return vreinterpretq_s64_s8(vld1q_s8(p)); };
     for (int i = 0; i < depth; i += 16, to += 64) {
       const int64x2x4_t four = {{load_two(a + i), load_two(b + i), load_two(c + i), load_two(d + i)}};
@@ -67,7 +71,8 @@ struct i8mm_keys : i8mm_dot {
     }
   }
   template <class Byte>
-  static FOVEA_INLINE void score_panel(const int8_t* q, const Byte*& keys, int depth, const int32_t* starts, int32_t* s, ptrdiff_t step) {
+  static FOVEA_INLINE void score_panel(const int8_t* q, const Byte*& keys, int depth, const int32_t* starts,
+                                       int32_t* s, ptrdiff_t step) {
     multiply_two_pairs<false, PieceStep == 16>(q, keys, 0, depth / 64, starts, 64, s, 4 * step);
   }
   static FOVEA_INLINE chunk take(const int8_t* a) { return vld1q_s8(a); }
@@ -104,9 +109,10 @@ struct i8mm_values : i8mm_dot {
     sum.pair[1] = vusmmlaq_s32(sum.pair[1], x, y.pair[1]);
   }
   template <class Byte>
-  static FOVEA_INLINE void add_blocks(const int8_t* weights, const Byte* values, ptrdiff_t apart, int blocks, const uint8_t* rise,
-                                      int32_t* o, ptrdiff_t width) {
-    multiply_two_pairs<true, PieceStep == 16>(weights, values, apart - 16 * fixed_block, blocks, o, 4 * width, o, 4 * width, rise);
+  static FOVEA_INLINE void add_blocks(const int8_t* weights, const Byte* values, ptrdiff_t apart, int blocks,
+                                      const uint8_t* rise, int32_t* o, ptrdiff_t width) {
+    multiply_two_pairs<true, PieceStep == 16>(weights, values, apart - 16 * fixed_block, blocks, o, 4 * width,
+                                              o, 4 * width, rise);
   }
   template <class Start>
   static FOVEA_INLINE void begin(acc (&sum)[4], Start) {
@@ -116,18 +122,21 @@ struct i8mm_values : i8mm_dot {
   static FOVEA_INLINE void resume(acc (&sum)[4], const int32_t* from) {
     const int32x2_t none = vdup_n_s32(0);
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i, from += 4) sum[i] = {{vcombine_s32(vld1_s32(from), none), vcombine_s32(vld1_s32(from + 2), none)}};
+    for (int i = 0; i < 4; ++i, from += 4)
+      sum[i] = {{vcombine_s32(vld1_s32(from), none), vcombine_s32(vld1_s32(from + 2), none)}};
   }
   static FOVEA_INLINE void resume(acc (&sum)[4], const reg (&x)[4]) {
     const int32x2_t none = vdup_n_s32(0);
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) sum[i] = {{vcombine_s32(vget_low_s32(x[i]), none), vcombine_s32(vget_high_s32(x[i]), none)}};
+    for (int i = 0; i < 4; ++i)
+      sum[i] = {{vcombine_s32(vget_low_s32(x[i]), none), vcombine_s32(vget_high_s32(x[i]), none)}};
   }
   static FOVEA_INLINE void fold(const acc (&sum)[4], int, reg (&out)[4]) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       const int64x2_t a = vreinterpretq_s64_s32(sum[i].pair[0]), b = vreinterpretq_s64_s32(sum[i].pair[1]);
-      out[i] = add_high_byte(vreinterpretq_s32_s64(vtrn1q_s64(a, b)), vreinterpretq_s32_s64(vtrn2q_s64(a, b)));
+      out[i] = add_high_byte(vreinterpretq_s32_s64(vtrn1q_s64(a, b)),
+                             vreinterpretq_s32_s64(vtrn2q_s64(a, b)));
     }
   }
 };
@@ -138,12 +147,14 @@ struct i8mm_weigher : neon_weigher {
   FOVEA_INLINE i8mm_weigher() { asm("" : "+w"(order)); }
 
   template <bool Octaves>
-  FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p, int32_t* sum,
-                         const int16_t* factors) const {
-    return weigh_by<Octaves>(s, scale, reference, sum, factors, [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
+  FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p,
+                         int32_t* sum, const int16_t* factors) const {
+    return weigh_by<Octaves>(s, scale, reference, sum, factors,
+                             [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) vst1q_s8(p + 4 * j + 32 * i, vqtbl1q_s8(vreinterpretq_s8_s16(y[i]), order));
-    });
+                               for (int i = 0; i < 4; ++i)
+                                 vst1q_s8(p + 4 * j + 32 * i, vqtbl1q_s8(vreinterpretq_s8_s16(y[i]), order));
+                             });
   }
 };
 

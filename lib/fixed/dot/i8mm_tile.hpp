@@ -1,17 +1,20 @@
-// The tile of Arm 8-bit matrix products in assembler: gcc 12 would move its sums from register to register. Two pairs of rows by sixteen
-// lanes: sums of the first pair in v16 .. v23, of the second in v24 .. v31, two lanes each; v4 .. v7 hold eight deep of a pair each.
+// The tile of Arm 8-bit matrix products in assembler: gcc 12 would move its sums from register to register.
+// Two pairs of rows by sixteen lanes: sums of the first pair in v16 .. v23, of the second in v24 .. v31, two
+// lanes each; v4 .. v7 hold eight deep of a pair each.
 #pragma once
 #include "fixed/tile.hpp"
 
 namespace fovea::fixed {
 
-// Two pairs of rows by sixteen lanes, `blocks` times 64 deep: eight deep of the first pair, of the second, again and again; panels lie
-// `apart`. Scores: a pair is two queries, whose sums begin with those of `in`. Values: it is the low and the high byte of one row, `in` and
-// `out` hold sums of rows, and these are shifted before a block at which references rise, by as many octaves as `rise` says for two rows.
-// Steps count bytes. Zipped: panels are four deep.
+// Two pairs of rows by sixteen lanes, `blocks` times 64 deep: eight deep of the first pair, of the second,
+// again and again; panels lie `apart`. Scores: a pair is two queries, whose sums begin with those of `in`.
+// Values: it is the low and the high byte of one row, `in` and `out` hold sums of rows, and these are shifted
+// before a block at which references rise, by as many octaves as `rise` says for two rows. Steps count bytes.
+// Zipped: panels are four deep.
 template <bool Values, bool Zipped, class Byte>
-FOVEA_INLINE void multiply_two_pairs(const int8_t* a, const Byte*& b, ptrdiff_t apart, int blocks, const int32_t* in, ptrdiff_t in_step,
-                                     int32_t* out, ptrdiff_t out_step, const uint8_t* rise = nullptr) {
+FOVEA_INLINE void multiply_two_pairs(const int8_t* a, const Byte*& b, ptrdiff_t apart, int blocks,
+                                     const int32_t* in, ptrdiff_t in_step, int32_t* out, ptrdiff_t out_step,
+                                     const uint8_t* rise = nullptr) {
   uint32_t by;
   asm volatile(
       ".macro fovea_product sum, x, y\n"
@@ -145,10 +148,13 @@ FOVEA_INLINE void multiply_two_pairs(const int8_t* a, const Byte*& b, ptrdiff_t 
       ".purgem fovea_low_lanes\n"
       ".purgem fovea_high_lanes\n"
       ".purgem fovea_eight_deep\n"
-      : [a] "+r"(a), [b] "+r"(b), [blocks] "+r"(blocks), [in] "+r"(in), [out] "+r"(out), [rise] "+r"(rise), [by] "=&r"(by)
-      : [apart] "r"(apart), [in_step] "r"(in_step), [out_step] "r"(out_step), [values] "i"(Values ? 1 : 0), [zipped] "i"(Zipped ? 1 : 0)
-      : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17",
-        "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+      : [a] "+r"(a), [b] "+r"(b), [blocks] "+r"(blocks), [in] "+r"(in), [out] "+r"(out), [rise] "+r"(rise),
+        [by] "=&r"(by)
+      : [apart] "r"(apart), [in_step] "r"(in_step), [out_step] "r"(out_step), [values] "i"(Values ? 1 : 0),
+        [zipped] "i"(Zipped ? 1 : 0)
+      : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12",
+        "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26",
+        "v27", "v28", "v29", "v30", "v31");
 }
 
 } // namespace fovea::fixed

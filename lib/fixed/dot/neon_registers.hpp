@@ -1,4 +1,5 @@
-// Arm NEON, of 32-bit and of 64-bit cores: four lanes of int32. What only one of them has a word for stands at the end.
+// Arm NEON, of 32-bit and of 64-bit cores: four lanes of int32. What only one of them has a word for stands
+// at the end.
 #pragma once
 #include <arm_neon.h>
 
@@ -20,7 +21,9 @@ struct neon_registers {
   static FOVEA_INLINE reg shift_left(reg x, reg by) { return vshlq_s32(x, by); }
   static FOVEA_INLINE reg shift_right(reg x, reg by) { return vshlq_s32(x, vnegq_s32(by)); }
   static FOVEA_INLINE reg shift_round(reg x, int shift) { return vrshlq_s32(x, spread(-shift)); }
-  static FOVEA_INLINE reg high_product(reg a, reg b) { return vshrq_n_s32(vqdmulhq_s32(a, b), 1); } // b >= 0: twice the product fits
+  static FOVEA_INLINE reg high_product(reg a, reg b) {
+    return vshrq_n_s32(vqdmulhq_s32(a, b), 1);
+  } // b >= 0: twice the product fits
   // A load of many registers moves its pointer for nothing, if gcc is kept from counting from elsewhere.
   template <class Byte>
   static FOVEA_INLINE void move(const Byte*& p, int count) {
@@ -36,7 +39,9 @@ struct neon_registers {
     vst1q_s16(p, narrow(x[0], x[1]));
     vst1q_s16(p + 8, narrow(x[2], x[3]));
   }
-  static FOVEA_INLINE void store_narrow(int8_t* p, const reg (&x)[4]) { vst1q_s8(p, narrow(narrow(x[0], x[1]), narrow(x[2], x[3]))); }
+  static FOVEA_INLINE void store_narrow(int8_t* p, const reg (&x)[4]) {
+    vst1q_s8(p, narrow(narrow(x[0], x[1]), narrow(x[2], x[3])));
+  }
 
 #if defined(__aarch64__)
   static FOVEA_INLINE int greatest(int16x8_t x) { return vmaxvq_s16(x); }
@@ -69,10 +74,13 @@ struct neon_registers {
     return static_cast<uint32_t>(vget_lane_s32(vpadd_s32(two, two), 0));
   }
   static FOVEA_INLINE reg pair_sums(reg a, reg b) {
-    return vcombine_s32(vpadd_s32(vget_low_s32(a), vget_high_s32(a)), vpadd_s32(vget_low_s32(b), vget_high_s32(b)));
+    return vcombine_s32(vpadd_s32(vget_low_s32(a), vget_high_s32(a)),
+                        vpadd_s32(vget_low_s32(b), vget_high_s32(b)));
   }
   static FOVEA_INLINE int16x8_t narrow(reg a, reg b) { return vcombine_s16(vqmovn_s32(a), vqmovn_s32(b)); }
-  static FOVEA_INLINE int8x16_t narrow(int16x8_t a, int16x8_t b) { return vcombine_s8(vqmovn_s16(a), vqmovn_s16(b)); }
+  static FOVEA_INLINE int8x16_t narrow(int16x8_t a, int16x8_t b) {
+    return vcombine_s8(vqmovn_s16(a), vqmovn_s16(b));
+  }
 #endif
 };
 

@@ -48,7 +48,8 @@ struct neon_weigher : neon_registers {
         "sqrdmlsh v18.8h, v22.8h, %[f2].8h\n"
         "sqrdmlsh v19.8h, v23.8h, %[f3].8h\n"
         : [c] "+r"(c), "=&w"(a0), "=&w"(a1), "=&w"(a2), "=&w"(a3)
-        : [cubic] "w"(cubic), [f0] "w"(f[0]), [f1] "w"(f[1]), [f2] "w"(f[2]), [f3] "w"(f[3]), "m"(cubic_summands)
+        : [cubic] "w"(cubic), [f0] "w"(f[0]), [f1] "w"(f[1]), [f2] "w"(f[2]), [f3] "w"(f[3]),
+          "m"(cubic_summands)
         : "v20", "v21", "v22", "v23");
     y[0] = a0, y[1] = a1, y[2] = a2, y[3] = a3;
   }
@@ -63,7 +64,8 @@ struct neon_weigher : neon_registers {
   }
 #endif
 
-  // How far a key lies below the reference, eight keys each: whole octaves, and the rest in Q15. A reference that rises leaves the rest.
+  // How far a key lies below the reference, eight keys each: whole octaves, and the rest in Q15. A reference
+  // that rises leaves the rest.
   struct way {
     int16x8_t whole[8], rest[8];
   };
@@ -78,10 +80,12 @@ struct neon_weigher : neon_registers {
       reg x[4];
       take_4(s, x);
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) x[i] = vsubq_s32(Octaves ? x[i] : vqdmulhq_s32(vshlq_s32(x[i], up), multiplier), base);
+      for (int i = 0; i < 4; ++i)
+        x[i] = vsubq_s32(Octaves ? x[i] : vqdmulhq_s32(vshlq_s32(x[i], up), multiplier), base);
 #pragma GCC unroll 2
       for (int i = 0; i < 2; ++i) {
-        const int16x8x2_t half = vuzpq_s16(vreinterpretq_s16_s32(x[2 * i]), vreinterpretq_s16_s32(x[2 * i + 1]));
+        const int16x8x2_t half = vuzpq_s16(vreinterpretq_s16_s32(x[2 * i]),
+                                           vreinterpretq_s16_s32(x[2 * i + 1]));
         to.rest[j + i] = vreinterpretq_s16_u16(vhsubq_u16(vreinterpretq_u16_s16(half.val[0]), odd));
         to.whole[j + i] = half.val[1];
       }
@@ -89,7 +93,8 @@ struct neon_weigher : neon_registers {
   }
 
   static FOVEA_INLINE int greatest_of(const int16x8_t (&x)[8]) {
-    const int16x8_t a = vmaxq_s16(x[0], x[1]), b = vmaxq_s16(x[2], x[3]), c = vmaxq_s16(x[4], x[5]), d = vmaxq_s16(x[6], x[7]);
+    const int16x8_t a = vmaxq_s16(x[0], x[1]), b = vmaxq_s16(x[2], x[3]), c = vmaxq_s16(x[4], x[5]),
+                    d = vmaxq_s16(x[6], x[7]);
     return greatest(vmaxq_s16(vmaxq_s16(a, b), vmaxq_s16(c, d)));
   }
 
@@ -106,8 +111,8 @@ struct neon_weigher : neon_registers {
 
   // leave(j, y): weights of keys j .. j + 31. Returns by how much the reference rises.
   template <bool Octaves, class Leave>
-  FOVEA_INLINE int weigh_by(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum, const int16_t* factors,
-                            Leave leave) const {
+  FOVEA_INLINE int weigh_by(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum,
+                            const int16_t* factors, Leave leave) const {
     way to;
     ways<Octaves>(s, scale, reference, to);
     reg sums = load(sum);

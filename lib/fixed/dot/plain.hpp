@@ -1,4 +1,5 @@
-// Cores that multiply one number or two at a time: a Core multiplies some lanes of a panel by one row or two, the rest is common.
+// Cores that multiply one number or two at a time: a Core multiplies some lanes of a panel by one row or two,
+// the rest is common.
 #pragma once
 #include "fixed/compact.hpp"
 
@@ -30,7 +31,8 @@ struct plain_dot : Core {
 #endif
   }
 
-  FOVEA_HOT static void put_query(element* to, int rows, int g, int c, const int8_t* q) { // 16 elements from c on
+  FOVEA_HOT static void put_query(element* to, int rows, int g, int c,
+                                  const int8_t* q) { // 16 elements from c on
     to += Core::place(rows, g, c);
     for (int i = 0; i < 16; i += 4, to += 4 * rows) Core::put_four(to, rows, q + i);
   }
@@ -53,7 +55,8 @@ struct plain_dot : Core {
     add(rows, q, keys, depth, s, fixed_block, fixed_block);
   }
   // Sums begin with these values, or grow by them.
-  static void add_values(bool first, int rows, const element* weights, const int8_t* values, int32_t* to, int stride, int count) {
+  static void add_values(bool first, int rows, const element* weights, const int8_t* values, int32_t* to,
+                         int stride, int count) {
     if (first) fill(to, rows * count, 0);
     add(rows, weights, values, fixed_block, to, stride, count);
   }
@@ -72,7 +75,8 @@ struct plain_dot : Core {
       for (int i = 0; i < Core::high_words; ++i) x[i] = Core::high_word(left_shift(x[i], up), multiplier);
   }
 
-  static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, const fixed_plan& p, unsigned char* out) {
+  static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, const fixed_plan& p,
+                                  unsigned char* out) {
     high_products(acc, p.width, f.multiplier, f.left);
     const int32_t half = (1 << (f.shift - 1)) - f.zero;
     if (p.out_type == FOVEA_FIXED_S8)
@@ -92,7 +96,8 @@ struct plain_dot : Core {
   }
 
   // False, and nothing summed, when a key lies above the reference.
-  static FOVEA_COMPACT bool weigh(const int32_t* t, mapping, int32_t base, int rows, int g, element* to, uint32_t& sum) {
+  static FOVEA_COMPACT bool weigh(const int32_t* t, mapping, int32_t base, int rows, int g, element* to,
+                                  uint32_t& sum) {
     return weigh_row(t, base, to + Core::place(rows, g, 0), rows, sum);
   }
 
@@ -102,8 +107,11 @@ struct plain_dot : Core {
   }
 
  private:
-  // Numbers of a row begin at a multiple of 64 bytes: compilers that may not access the unaligned use LDRD only where they know it.
-  static FOVEA_COMPACT int32_t* in_pairs(int32_t* x) { return static_cast<int32_t*>(__builtin_assume_aligned(x, 8)); }
+  // Numbers of a row begin at a multiple of 64 bytes: compilers that may not access the unaligned use LDRD
+  // only where they know it.
+  static FOVEA_COMPACT int32_t* in_pairs(int32_t* x) {
+    return static_cast<int32_t*>(__builtin_assume_aligned(x, 8));
+  }
 
   FOVEA_HOT static bool weigh_row(const int32_t* t, int32_t base, element* to, int rows, uint32_t& total) {
     uint32_t sum = total;
@@ -113,13 +121,15 @@ struct plain_dot : Core {
   }
 
   template <class T>
-  FOVEA_HOT static void narrow(const int32_t* x, int32_t half, int shift, int32_t zero, T* out, int32_t count) {
+  FOVEA_HOT static void narrow(const int32_t* x, int32_t half, int shift, int32_t zero, T* out,
+                               int32_t count) {
     for (const T* end = out + count; out != end; ++out)
       *out = static_cast<T>(Core::template saturate<8 * sizeof(T)>(((*x++ + half) >> shift) + zero));
   }
 
   // to[g][lane] += sum over depth of a[g] * panel[lane]; sixteen lanes a panel.
-  FOVEA_COLD static void add(int rows, const element* a, const int8_t* panel, int depth, int32_t* to, int stride, int count) {
+  FOVEA_COLD static void add(int rows, const element* a, const int8_t* panel, int depth, int32_t* to,
+                             int stride, int count) {
     if (Core::panel_alignment > 1 && reinterpret_cast<uintptr_t>(panel) % Core::panel_alignment)
       add_bytes(rows, a, panel, depth, to, stride, count);
     else if (rows == 1)
@@ -128,15 +138,18 @@ struct plain_dot : Core {
       add_tiles<Core::most_rows>(a, panel, depth, to, stride, count);
   }
 
-  FOVEA_COLD static void add_bytes(int rows, const element* a, const int8_t* panel, int depth, int32_t* to, int stride, int count) {
+  FOVEA_COLD static void add_bytes(int rows, const element* a, const int8_t* panel, int depth, int32_t* to,
+                                   int stride, int count) {
     for (int lane = 0; lane < count; ++lane)
       for (int g = 0; g < rows; ++g)
         for (int i = 0; i < depth; ++i)
-          to[g * stride + lane] += a[Core::place(rows, g, i)] * panel[(lane & ~15) * depth + in_panel(lane & 15, i)];
+          to[g * stride + lane] += a[Core::place(rows, g, i)] *
+                                   panel[(lane & ~15) * depth + in_panel(lane & 15, i)];
   }
 
   template <int G>
-  FOVEA_HOT static void add_tiles(const element* a, const int8_t* panel, int depth, int32_t* to, int stride, int count) {
+  FOVEA_HOT static void add_tiles(const element* a, const int8_t* panel, int depth, int32_t* to, int stride,
+                                  int count) {
     constexpr int lanes = Core::lanes[G];
     to = in_pairs(to), stride &= ~1;
     for (const int32_t* end = to + count; to != end; panel += 16 * (depth - 4)) {
@@ -162,7 +175,9 @@ struct plain_weights {
   static constexpr int panel_alignment = 1, query_alignment = 1;
   static FOVEA_COMPACT int32_t high_word(int32_t a, int32_t b) { return high_product(a, b); }
 
-  static FOVEA_COMPACT int32_t cap(int32_t u) { return static_cast<uint32_t>(u) > 0x1fffff ? 0x1fffff : u; } // below zero: `sign` tells
+  static FOVEA_COMPACT int32_t cap(int32_t u) {
+    return static_cast<uint32_t>(u) > 0x1fffff ? 0x1fffff : u;
+  } // below zero: `sign` tells
   template <int Bits>
   static FOVEA_COMPACT int32_t saturate(int32_t x) {
     constexpr int32_t limit = 1 << (Bits - 1);
@@ -181,7 +196,8 @@ struct plain_weights {
     for (const int32_t* end = t + fixed_block; t != end; ++t, to += rows) {
       const int32_t below = base - *t;
       sign |= below;
-      const int32_t u = Core::cap(below), f = (u >> 1) & 0x7fff, y = (c3 * f + c2) >> 15, z = (y * f + c1) >> 15;
+      const int32_t u = Core::cap(below), f = (u >> 1) & 0x7fff, y = (c3 * f + c2) >> 15,
+                    z = (y * f + c1) >> 15;
       const int32_t weight = ((((z * f + c0) >> 15) * 2 >> (u >> 16)) + 1) >> 1; // as shift_weight
       sum += static_cast<uint32_t>(weight);
       *to = static_cast<Element>(weight);

@@ -10,7 +10,9 @@ struct scalar_core : plain_weights<int16_t, scalar_core> {
   static int place(int rows, int g, int i) { return i * rows + g; } // of element i of row g
 
 #if defined(__ARM_FEATURE_SAT)
-  static FOVEA_COMPACT int32_t cap(int32_t u) { return static_cast<int32_t>(__builtin_arm_usat(u, 21)); } // below zero: `sign` tells
+  static FOVEA_COMPACT int32_t cap(int32_t u) {
+    return static_cast<int32_t>(__builtin_arm_usat(u, 21));
+  } // below zero: `sign` tells
   template <int Bits>
   static FOVEA_COMPACT int32_t saturate(int32_t x) {
     return __builtin_arm_ssat(x, Bits);
@@ -18,7 +20,8 @@ struct scalar_core : plain_weights<int16_t, scalar_core> {
 #endif
 
   template <int G>
-  static FOVEA_COMPACT void multiply(const element* a, const int8_t* b, int depth, int32_t (&o)[lanes[G]][G]) {
+  static FOVEA_COMPACT void multiply(const element* a, const int8_t* b, int depth,
+                                     int32_t (&o)[lanes[G]][G]) {
     for (const element* end = a + depth * G; a != end; a += 4 * G, b += 64)
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i)

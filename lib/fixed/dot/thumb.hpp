@@ -1,6 +1,7 @@
-// Cortex-M0 and M0+: MULS, and low registers for eight operands only. Four lanes by one row; multipliers of the row are words, sums
-// stand in high registers, and four registers 0 4 8 12 index bytes, because LDRSB has no other offset: 14 1/2 instructions for 4 products.
-// A second row would save loads but cost a copy for each product.
+// Cortex-M0 and M0+: MULS, and low registers for eight operands only. Four lanes by one row; multipliers of
+// the row are words, sums stand in high registers, and four registers 0 4 8 12 index bytes, because LDRSB has
+// no other offset: 14 1/2 instructions for 4 products. A second row would save loads but cost a copy for each
+// product.
 #pragma once
 #include "fixed/dot/plain.hpp"
 
@@ -12,7 +13,8 @@ struct thumb_core : plain_weights<int32_t, thumb_core> {
   static int place(int, int, int i) { return i; }
 
   template <int G>
-  static FOVEA_COMPACT void multiply(const element* a, const int8_t* b, int depth, int32_t (&o)[lanes[G]][G]) {
+  static FOVEA_COMPACT void multiply(const element* a, const int8_t* b, int depth,
+                                     int32_t (&o)[lanes[G]][G]) {
     const element* const end = a + depth;
     int32_t byte, word;
     asm volatile(
@@ -36,13 +38,14 @@ struct thumb_core : plain_weights<int32_t, thumb_core> {
         ".endr\n"
         "cmp %[a], %[end]\n"
         "bne 1b"
-        : [a] "+l"(a), [b] "+l"(b), [byte] "=&l"(byte), [word] "=&l"(word), [o0] "+h"(o[0][0]), [o1] "+h"(o[1][0]), [o2] "+h"(o[2][0]),
-          [o3] "+h"(o[3][0])
+        : [a] "+l"(a), [b] "+l"(b), [byte] "=&l"(byte), [word] "=&l"(word), [o0] "+h"(o[0][0]),
+          [o1] "+h"(o[1][0]), [o2] "+h"(o[2][0]), [o3] "+h"(o[3][0])
         : [end] "h"(end), [at0] "l"(0), [at4] "l"(4), [at8] "l"(8), [at12] "l"(12)
         : "cc", "memory");
   }
 
-  // exp2_cubic and shift_weight; what lies 32 octaves below, or above the base, weighs nothing. Negative when a key lies above the base.
+  // exp2_cubic and shift_weight; what lies 32 octaves below, or above the base, weighs nothing. Negative when
+  // a key lies above the base.
   static FOVEA_COMPACT int32_t weigh(const int32_t* t, int32_t base, element* to, int, uint32_t& sum) {
     int32_t sign = 0, u, f, y;
     asm volatile(
@@ -74,9 +77,10 @@ struct thumb_core : plain_weights<int32_t, thumb_core> {
         "3: movs %[y], #0\n"
         "b 2b\n"
         "4:"
-        : [t] "+l"(t), [to] "+l"(to), [sum] "+l"(sum), [sign] "+l"(sign), [u] "=&l"(u), [f] "=&l"(f), [y] "=&l"(y)
-        : [base] "l"(base), [end] "h"(t + fixed_block), [c3] "h"(-1291), [c2] "h"(summand(7513)), [c1] "h"(summand(-22478)),
-          [c0] "h"(summand(32510))
+        : [t] "+l"(t), [to] "+l"(to), [sum] "+l"(sum), [sign] "+l"(sign), [u] "=&l"(u), [f] "=&l"(f),
+          [y] "=&l"(y)
+        : [base] "l"(base), [end] "h"(t + fixed_block), [c3] "h"(-1291), [c2] "h"(summand(7513)),
+          [c1] "h"(summand(-22478)), [c0] "h"(summand(32510))
         : "cc", "memory");
     return sign;
   }

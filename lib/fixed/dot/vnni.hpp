@@ -1,5 +1,5 @@
-// Scores with VNNI of any width: VPDPBUSD, four bytes deep. Keys are the unsigned operand: their bytes plus 128, taken back by the start of
-// the sums. Registers: those of AVX2 with AVX-VNNI, or those of AVX-512.
+// Scores with VNNI of any width: VPDPBUSD, four bytes deep. Keys are the unsigned operand: their bytes plus
+// 128, taken back by the start of the sums. Registers: those of AVX2 with AVX-VNNI, or those of AVX-512.
 #pragma once
 #include <immintrin.h>
 
@@ -25,14 +25,16 @@ struct vnni_keys : Registers, lane_sums<Registers> {
     reg sums = Registers::spread(0);
     int32_t rest = 0;
     int c = 0;
-    for (; c + width <= dim; c += width) Registers::dot_bytes(sums, Registers::spread(0x01010101), Registers::load(q + c));
+    for (; c + width <= dim; c += width)
+      Registers::dot_bytes(sums, Registers::spread(0x01010101), Registers::load(q + c));
     for (; c < dim; ++c) rest += q[c];
     return static_cast<int32_t>(Registers::total(sums)) + rest;
   }
   // Four rows at least, four at a time, and their sums.
   static constexpr int rows_at_once = 4;
   template <int M>
-  static inline void take_rows(const int8_t* const (&q)[M], int dim, int depth, int8_t* to, int32_t (&sums)[M]) {
+  static inline void take_rows(const int8_t* const (&q)[M], int dim, int depth, int8_t* to,
+                               int32_t (&sums)[M]) {
     const int whole = dim & -16;
 #pragma GCC unroll 4
     for (int i = 0; i < M; i += 4) {
@@ -54,9 +56,10 @@ struct vnni_keys : Registers, lane_sums<Registers> {
   }
 
  private:
-  // Elements behind the last sixteen, and zeros; in a function of its own, for it would be unrolled for each number of rows.
-  static __attribute__((noinline)) void take_rest(const int8_t* const* q, int count, int from, int dim, int depth, int8_t* to,
-                                                  int32_t* sums) {
+  // Elements behind the last sixteen, and zeros; in a function of its own, for it would be unrolled for each
+  // number of rows.
+  static __attribute__((noinline)) void take_rest(const int8_t* const* q, int count, int from, int dim,
+                                                  int depth, int8_t* to, int32_t* sums) {
     for (int c = from; c < depth; c += 4)
       for (int m = 0; m < count; ++m)
         for (int i = 0; i < 4; ++i) {
@@ -70,10 +73,13 @@ struct vnni_keys : Registers, lane_sums<Registers> {
   static FOVEA_INLINE void take_four(const int8_t* const* q, int dim, int8_t* to, int32_t* sums) {
     __m128i sum = _mm_setzero_si128();
     for (int c = 0; c < dim; c += 16, to += 4 * Lead) {
-      const auto row = [&](int m) FOVEA_LAMBDA_INLINE { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(q[m] + c)); };
-      const __m128i a = _mm_unpacklo_epi32(row(0), row(1)), b = _mm_unpacklo_epi32(row(2), row(3)), d = _mm_unpackhi_epi32(row(0), row(1)),
-                    e = _mm_unpackhi_epi32(row(2), row(3));
-      const __m128i chunks[4] = {_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b), _mm_unpacklo_epi64(d, e), _mm_unpackhi_epi64(d, e)};
+      const auto row = [&](int m) FOVEA_LAMBDA_INLINE {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(q[m] + c));
+      };
+      const __m128i a = _mm_unpacklo_epi32(row(0), row(1)), b = _mm_unpacklo_epi32(row(2), row(3)),
+                    d = _mm_unpackhi_epi32(row(0), row(1)), e = _mm_unpackhi_epi32(row(2), row(3));
+      const __m128i chunks[4] = {_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b), _mm_unpacklo_epi64(d, e),
+                                 _mm_unpackhi_epi64(d, e)};
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * Lead), chunks[i]);

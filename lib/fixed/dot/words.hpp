@@ -13,11 +13,13 @@ struct words : Registers {
   using acc = typename Registers::reg;
   using piece = acc;
   using chunk = const int16_t*;
-  static constexpr int rows = 1, piece_step = 2 * Registers::lanes, planes = 1, block_step = 64, key_offset = 0;
+  static constexpr int rows = 1, piece_step = 2 * Registers::lanes, planes = 1, block_step = 64,
+                       key_offset = 0;
   static FOVEA_INLINE chunk take(const int16_t* a) { return a; }
 };
 
-// On panels four deep: bytes are widened on their way to registers. A register holds half as many lanes as it has sums, two halves of each.
+// On panels four deep: bytes are widened on their way to registers. A register holds half as many lanes as it
+// has sums, two halves of each.
 template <class Registers>
 struct word_quads : words<Registers> {
   using reg = typename Registers::reg;
@@ -37,7 +39,9 @@ struct word_quads : words<Registers> {
   static FOVEA_INLINE void begin(reg (&sum)[2], Start start) {
     sum[0] = sum[1] = Registers::spread_quad(static_cast<uint32_t>(start(0)));
   }
-  static FOVEA_INLINE void fold(const reg (&sum)[2], int, reg (&out)[1]) { out[0] = Registers::pair_sums(sum[0], sum[1]); }
+  static FOVEA_INLINE void fold(const reg (&sum)[2], int, reg (&out)[1]) {
+    out[0] = Registers::pair_sums(sum[0], sum[1]);
+  }
 };
 
 enum class two_deep : int16_t {}; // an element of panels [sixteen lanes][2]
