@@ -36,16 +36,6 @@ struct register_writer {
   }
 };
 
-// A form may have a writer of its own.
-template <class Form, class = void>
-struct writer_of {
-  using type = register_writer<Form>;
-};
-template <class Form>
-struct writer_of<Form, std::void_t<typename Form::writer>> {
-  using type = typename Form::writer;
-};
-
 template <class Form>
 fixed_row begin_row(tile_state<Form>& t, int r, int32_t head, int32_t query, const seen& keys) {
   fixed_row x = make_row_of(t.p, t.job.kv_head * t.p.group + head, query, keys);
@@ -161,7 +151,7 @@ void attend_tile(const fixed_job& job) {
   if constexpr (begins_fresh<Form>) // rows that got no values
     for (; t.fresh; t.fresh &= t.fresh - 1) clear<Form>(t.output(__builtin_ctzll(t.fresh)), t.p.width);
   for (int r = 0; r < job.rows; ++r)
-    finish_row_by<typename writer_of<Form>::type>(t.p, t.rows[r], t.output(r), t.sum_of(r));
+    finish_row_by<typename Form::writer>(t.p, t.rows[r], t.output(r), t.sum_of(r));
 }
 
 // An ISA has a form for panels as callers store them, and one for panels as it arranges them; they may be the

@@ -10,12 +10,6 @@ namespace fovea::fixed {
 template <class Form, int M>
 constexpr int chunks = (M + Form::keys_dot::rows - 1) / Form::keys_dot::rows; // that hold M rows
 
-// Dots may put chunks of bytes where and how they want them: `place` of a row, `put` of a chunk.
-template <class Dot, class = void>
-constexpr bool puts = false;
-template <class Dot>
-constexpr bool puts<Dot, std::void_t<decltype(&Dot::put)>> = true;
-
 template <class Dot>
 static inline void put_query(const int8_t* q, int dim, int depth, typename Dot::element* to, int lead) {
   int c = 0;
@@ -44,18 +38,6 @@ static inline void take_query(const int8_t* q, int dim, int depth, typename Dot:
     for (int i = 0; i < deep; ++i) to[i] = static_cast<element>(c + i < dim ? q[c + i] : 0);
 }
 
-// Dots may take panels of 64 elements, or of 128 and so on, by four rows in one go.
-template <class Dot, class = void>
-constexpr bool takes_panels = false;
-template <class Dot>
-constexpr bool takes_panels<Dot, std::void_t<decltype(Dot::takes_panels)>> = true;
-
-// A dot may take all rows at once.
-template <class Dot, class = void>
-constexpr int takes_rows_from = 1 << 30;
-template <class Dot>
-constexpr int takes_rows_from<Dot, std::void_t<decltype(Dot::rows_at_once)>> = Dot::rows_at_once;
-
 template <class Form, int M>
 static inline void take_rows(tile_state<Form>& t, int r) {
   using dot = typename Form::keys_dot;
@@ -70,10 +52,10 @@ static inline void take_rows(tile_state<Form>& t, int r) {
 template <class Form, int M>
 static void take_queries(tile_state<Form>& t, int r) {
   using dot = typename Form::keys_dot;
-  if constexpr (M >= takes_rows_from<dot>) return take_rows<Form, M>(t, r);
+  if constexpr (M >= dot::rows_at_once) return take_rows<Form, M>(t, r);
   constexpr int lead = chunks<Form, M> * dot::rows * dot::deep;
   typename dot::element* const first = t.q + static_cast<ptrdiff_t>(r) * t.p.depth;
-  if constexpr (takes_panels<dot> && M == 4)
+  if constexpr (dot::scores_panels && M == 4)
     if (t.p.dim == t.p.depth) {
       const auto q = [&](int m) { return reinterpret_cast<const int8_t*>(t.rows[r + m].q); };
       return dot::put_four_queries(q(0), q(1), q(2), q(3), t.p.depth, first);
@@ -81,7 +63,7 @@ static void take_queries(tile_state<Form>& t, int r) {
   for (int m = 0; m < lead / dot::deep; ++m) {
     const int8_t* const q = m < M ? reinterpret_cast<const int8_t*>(t.rows[r + m].q)
                                   : nullptr; // none: only fills a chunk
-    if constexpr (puts<dot>)
+    if constexpr (dot::puts_queries)
       put_query<dot>(q, q ? t.p.dim : 0, t.p.depth, first + dot::place(m), lead);
     else
       take_query<dot>(q, q ? t.p.dim : 0, t.p.depth, first + m * dot::deep, lead);
@@ -104,10 +86,8 @@ void score_panels_of(const tile_state<Form>& t, const typename Form::key_byte* k
 // A weigher may take distances below the reference instead of scores. They are measured where scores are
 // made, still in registers, and stand where these would: two passes of half the length keep more rows at work
 // than one.
-template <class Form, class = void>
-constexpr bool measures = false;
 template <class Form>
-constexpr bool measures<Form, std::void_t<typename Form::weigher::distance_scale>> = true;
+constexpr bool measures = Form::weigher::measures;
 
 template <class Form, class Shape>
 constexpr bool measures_group = measures<Form> &&
@@ -162,7 +142,7 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
   using dot = typename Form::keys_dot;
   constexpr int M = chunks<Form, Shape::rows>, N = Shape::key_columns, R = dot::rows, step = R * dot::deep,
                 lanes = 16 / dot::slices;
-  if constexpr (takes_panels<dot> && Shape::rows == 4)
+  if constexpr (dot::scores_panels && Shape::rows == 4)
     if (t.p.depth % 64 == 0) return score_panels_of(t, keys, r, columns);
   const int depth = t.p.depth; // what a store might change is read once
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(depth);

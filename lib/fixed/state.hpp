@@ -26,11 +26,6 @@ constexpr uint64_t rows_from(int r, int count) {
   return (~uint64_t{0} >> (64 - count)) << r;
 } // a bit for each
 
-template <class Dot, class = void>
-constexpr int rows_side_by_side = 1;
-template <class Dot>
-constexpr int rows_side_by_side<Dot, std::void_t<decltype(Dot::side)>> = Dot::side;
-
 // A form is what an ISA does with one kind of panels: registers, `key_byte` and `value_byte` (elements of
 // panels), dots, shapes and weights.
 template <class Form>
@@ -40,8 +35,9 @@ struct tile_state {
   using q_element = typename keys_dot::element;
   using p_element = typename values_dot::element;
   static constexpr int lanes = Form::lanes;
+  static_assert(form_contract<Form>::holds);
   // Weights of `side` rows stand side by side, chunk by chunk.
-  static constexpr int side = rows_side_by_side<values_dot>, p_chunk = values_dot::planes * values_dot::deep;
+  static constexpr int side = values_dot::rows_of_weights, p_chunk = values_dot::planes * values_dot::deep;
   static constexpr int p_step = side * values_dot::planes * fixed_run_blocks * fixed_block +
                                 64 / static_cast<int>(sizeof(p_element));
 

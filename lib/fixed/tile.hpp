@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "fixed/dot/contract.hpp"
+
 #define FOVEA_INLINE inline __attribute__((always_inline))
 #define FOVEA_LAMBDA_INLINE __attribute__((always_inline))
 

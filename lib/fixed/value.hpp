@@ -2,18 +2,9 @@
 // over many blocks at once; only rounding shifts cut the run: a reference that rises, a spill. Dots that can
 // resume from sums shift them in registers as they go.
 #pragma once
-#include <type_traits>
-#include <utility>
-
 #include "fixed/state.hpp"
 
 namespace fovea::fixed {
-
-template <class Dot, class = void>
-constexpr bool resumes = false;
-template <class Dot>
-constexpr bool resumes<Dot, std::void_t<decltype(Dot::resume(std::declval<typename Dot::acc (&)[Dot::regs]>(),
-                                                             std::declval<const int32_t*>()))>> = true;
 
 // Registers of one row and column.
 template <class Form>
@@ -141,7 +132,7 @@ FOVEA_INLINE void shift_sums(const tile_state<Form>& t, int r, int b,
 // Whether sums begin at nothing by themselves. Narrow registers would take more instructions to choose than
 // to clear output first.
 template <class Form>
-constexpr bool begins_fresh = resumes<typename Form::values_dot> && Form::lanes >= 8;
+constexpr bool begins_fresh = Form::values_dot::resumes && Form::lanes >= 8;
 
 static constexpr int32_t nothing[64] = {}; // in a row whose output is fresh
 
@@ -169,16 +160,11 @@ FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form:
   put_sums<Form, M, N>(acc, t.output(r) + c, t.p.width);
 }
 
-// Dots may take whole blocks of two rows in one go, rising references included.
-template <class Dot, class = void>
-constexpr bool takes_blocks = false;
-template <class Dot>
-constexpr bool takes_blocks<Dot, std::void_t<decltype(Dot::takes_blocks)>> = true;
-
 template <class Form, int M, int N, int Ahead>
 FOVEA_INLINE void choose_columns(const tile_state<Form>& t, const typename Form::value_byte* values, int r,
                                  int b, int blocks, int depth, int c) {
-  if constexpr (resumes<typename Form::values_dot> && !(takes_blocks<typename Form::values_dot> && M == 2))
+  using dot = typename Form::values_dot;
+  if constexpr (dot::resumes && !(dot::adds_blocks && M == 2))
     if (!t.p.spill) return resume_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
   add_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
 }
@@ -205,7 +191,7 @@ __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typena
                                          int r, int b, int blocks, int depth) {
   constexpr int M = Shape::value_rows, N = Shape::value_columns, lanes = 16 / Form::values_dot::slices,
                 wide = N * lanes;
-  if constexpr (takes_blocks<typename Form::values_dot> && 32 / M <= wide)
+  if constexpr (Form::values_dot::adds_blocks && 32 / M <= wide)
     if (!t.p.spill && t.p.width % (32 / M) == 0) {
       const int whole = depth == fixed_block ? blocks : blocks - 1;
       if (whole) add_blocks<Form, M>(t, values, r, b, whole);
@@ -231,7 +217,7 @@ static void add_values(tile_state<Form>& t, const typename Form::value_byte* val
     constexpr int M = Shape::value_rows;
     for (int r = row; r < row + Shape::rows; r += M) {
       const uint64_t mine = rows_from(r, M);
-      const bool cuts = !resumes<typename Form::values_dot> || t.p.spill; // a rising reference ends a pass
+      const bool cuts = !Form::values_dot::resumes || t.p.spill; // a rising reference ends a pass
       const auto seen = [&](int block) {
         return all ? fixed_block : t.seen_keys(r, M, (first + block) * fixed_block);
       };

@@ -12,6 +12,7 @@ namespace fovea::fixed {
 namespace {
 
 struct stored : avx2_registers {
+  using writer = register_writer<stored>;
   using weigher = avx2_weigher;
   using key_byte = int8_t;
   using value_byte = int8_t;
@@ -22,6 +23,7 @@ struct stored : avx2_registers {
 };
 
 struct arranged : avx2_registers {
+  using writer = register_writer<arranged>;
   using weigher = avx2_weigher;
   using key_byte = two_deep;
   using value_byte = two_deep;

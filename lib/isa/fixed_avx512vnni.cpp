@@ -12,6 +12,7 @@ namespace fovea::fixed {
 namespace {
 
 struct stored : avx512_registers {
+  using writer = register_writer<stored>;
   using weigher = avx512_weigher;
   using key_byte = int8_t;
   using value_byte = int8_t;

@@ -12,6 +12,7 @@ namespace fovea::fixed {
 namespace {
 
 struct stored : avxvnni_registers {
+  using writer = register_writer<stored>;
   using weigher = avx2_weigher;
   using key_byte = int8_t;
   using value_byte = int8_t;

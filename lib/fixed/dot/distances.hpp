@@ -7,6 +7,7 @@ namespace fovea::fixed {
 
 template <class Registers>
 struct distances_below : Registers {
+  static constexpr bool measures = true;
   struct distance_scale { // octaves are the high half of (s << up) * multiplier
     typename Registers::reg multiplier;
     decltype(Registers::by(0)) up;

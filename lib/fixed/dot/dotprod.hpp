@@ -6,7 +6,7 @@
 
 namespace fovea::fixed {
 
-struct dotprod_dot : neon_registers {
+struct dotprod_dot : neon_registers, dot_defaults {
   using piece = int8x16_t;
   static constexpr int rows = 1, group = 4, deep = 16, slices = 1, regs = 4, piece_step = 16;
   static FOVEA_INLINE void load_column(const int8_t*& b, piece (&y)[4]) {
@@ -26,7 +26,7 @@ struct dotprod_keys : dotprod_dot {
   static FOVEA_INLINE void add(acc& sum, piece y, chunk x) {
     sum = vdotq_laneq_s32(sum, y, x, Step);
   }
-  static constexpr bool takes_panels = true;
+  static constexpr bool scores_panels = true;
   static FOVEA_INLINE void put_four_queries(const int8_t* a, const int8_t* b, const int8_t* c,
                                             const int8_t* d, int depth, int8_t* to) {
     for (int i = 0; i < depth; i += 16, to += 64) {
@@ -65,8 +65,8 @@ struct dotprod_values : dotprod_dot {
   struct chunk {
     int8x16_t low, high;
   };
-  static constexpr int planes = 2, block_step = 128, side = 2;
-  static constexpr bool takes_blocks = true;
+  static constexpr int planes = 2, block_step = 128, rows_of_weights = 2;
+  static constexpr bool resumes = true, adds_blocks = true;
 
   static FOVEA_INLINE void add_blocks(const int8_t* weights, const int8_t* values, ptrdiff_t apart,
                                       int blocks, const uint8_t* rise, int32_t* o, ptrdiff_t width) {

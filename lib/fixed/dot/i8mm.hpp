@@ -8,7 +8,7 @@
 
 namespace fovea::fixed {
 
-struct i8mm_dot : neon_registers {
+struct i8mm_dot : neon_registers, dot_defaults {
   using element = int8_t;
   struct acc { // four lanes of two rows
     reg pair[2];
@@ -54,7 +54,7 @@ struct i8mm_keys : i8mm_dot {
   static constexpr int rows = 2, piece_step = PieceStep;
   static constexpr int deep = 8;
   using chunk = int8x16_t;
-  static constexpr bool takes_panels = true;
+  static constexpr bool scores_panels = true;
   static FOVEA_INLINE void put_four_queries(const int8_t* a, const int8_t* b, const int8_t* c,
                                             const int8_t* d, int depth, int8_t* to) {
     const auto load_two = [](const int8_t* p) { return vreinterpretq_s64_s8(vld1q_s8(p)); };
@@ -99,8 +99,9 @@ struct i8mm_keys : i8mm_dot {
 template <int PieceStep>
 struct i8mm_values : i8mm_dot {
   // Of two rows eight low bytes and eight high bytes each, again and again.
-  static constexpr int rows = 1, deep = 8, piece_step = PieceStep, planes = 2, block_step = 128, side = 2;
-  static constexpr bool takes_blocks = true;
+  static constexpr int rows = 1, deep = 8, piece_step = PieceStep, planes = 2, block_step = 128,
+                       rows_of_weights = 2;
+  static constexpr bool resumes = true, adds_blocks = true;
   using chunk = uint8x16_t;
   static FOVEA_INLINE chunk take(const int8_t* a) { return vld1q_u8(reinterpret_cast<const uint8_t*>(a)); }
   template <int Step>

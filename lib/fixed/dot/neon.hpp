@@ -8,7 +8,7 @@ namespace fovea::fixed {
 // Eight deep: k1 q1 - ~k2 q2 = k1 q1 + k2 q2 + q2 fits 16 bits for all bytes; each second four of q are taken
 // back by the start of the sums.
 template <int Slices>
-struct neon_keys : neon_registers {
+struct neon_keys : neon_registers, dot_defaults {
   struct acc { // four keys, two sums each
     reg low, high;
   };
@@ -44,6 +44,7 @@ struct neon_keys : neon_registers {
   }
 
   // A chunk of q is four elements again and again, then the next four.
+  static constexpr bool puts_queries = true;
   static constexpr int place(int row) { return row * deep; }
 #if defined(__aarch64__)
   using element = int32_t; // stands for one byte
@@ -96,7 +97,7 @@ struct neon_keys : neon_registers {
 
 // Groups of four keys come apart as they are loaded: a register holds one key.
 template <int Slices>
-struct neon_values : neon_registers {
+struct neon_values : neon_registers, dot_defaults {
   using element = int16_t;
   struct acc { // eight lanes
     reg low, high;
@@ -112,6 +113,7 @@ struct neon_values : neon_registers {
 #pragma GCC unroll 2
     for (int i = 0; i < regs; ++i) sum[i] = {spread(0), spread(0)};
   }
+  static constexpr bool resumes = true;
   static FOVEA_INLINE void resume(acc (&sum)[regs], const int32_t* from) {
 #pragma GCC unroll 2
     for (int i = 0; i < regs; ++i, from += 8) sum[i] = {load(from), load(from + 4)};

@@ -16,7 +16,7 @@ static constexpr summands_of_cubic cubic_summands;
 #endif
 
 // Constants are pinned to registers: gcc would make them again in each row.
-struct neon_weigher : neon_registers {
+struct neon_weigher : neon_registers, weigher_defaults {
   int16x8_t least = vdupq_n_s16(-16);
   uint16x8_t odd = vdupq_n_u16(65534);
 #if defined(__ARM_FEATURE_QRDMX) && defined(__aarch64__)

@@ -10,7 +10,7 @@
 namespace fovea::fixed {
 
 template <class Registers>
-struct vnni_keys : Registers, lane_sums<Registers> {
+struct vnni_keys : Registers, lane_sums<Registers>, dot_defaults {
   using reg = typename Registers::reg;
   using element = int8_t;
   using acc = reg;

@@ -8,7 +8,7 @@ namespace fovea::fixed {
 
 // One row of weights or of a query at a time, words side by side.
 template <class Registers>
-struct words : Registers {
+struct words : Registers, dot_defaults {
   using element = int16_t;
   using acc = typename Registers::reg;
   using piece = acc;
@@ -63,6 +63,7 @@ struct word_pairs : words<Registers>, lane_sums<Registers> {
     std::memcpy(&pair, x, sizeof pair);
     Registers::dot_words(sum, y, Registers::spread(pair));
   }
+  static constexpr bool resumes = true;
   static FOVEA_INLINE void resume(reg (&sum)[regs], const int32_t* from) {
 #pragma GCC unroll 2
     for (int i = 0; i < regs; ++i) sum[i] = Registers::load(from + i * Registers::lanes);
