@@ -24,6 +24,15 @@ std::vector<fixed_problem> cases() {
       c("one key").heads(3, 1).dims(1).lengths(5, 1),
       c("many rows").heads(3, 1).dims(8).lengths(50, 20),
       c("a zero point of q").heads(2, 1).dims(20).lengths(3, 70).zeros(5, 3, -4, 2).steepness(0.3),
+      c("a bias alone").heads(2, 1).dims(20).lengths(3, 70).biased(),
+      c("a mask alone").heads(2, 1).dims(20).lengths(3, 70).masked(),
+      c("ALiBi alone").heads(2, 1).dims(20).lengths(3, 70).alibi(),
+      c("a scale per key alone, from inside a block on")
+          .heads(2, 1)
+          .dims(20)
+          .lengths(3, 70)
+          .scale_per_key()
+          .first_key(37),
       c("all tables")
           .heads(4, 2)
           .dims(20, 24)

@@ -82,3 +82,39 @@ TEST_CASE("int8: zero stays zero under any float scale") {
     for (unsigned char byte : x.out) CHECK(byte == 0);
   }
 }
+
+TEST_CASE("int8: a float product that lies half way but for its last bit is rounded up") {
+  struct product {
+    int8_t v;
+    uint32_t scale;
+  };
+  const product table[] = {{31, 0x3f803d77u}, {9, 0x3f80426du},  {7, 0x3f805fb1u},
+                           {15, 0x3f808bd8u}, {23, 0x3f80ac95u}, {3, 0x3f80ef4eu}};
+  fixed_problem x("one key");
+  fovea_fixed_attention a = x.heads(1).dims(16).lengths(1, 1).make(FOVEA_FIXED_F32);
+  const std::vector<int8_t> zeros(16, 0);
+  a.q.data = a.k.data = zeros.data();
+  for (const product& t : table) {
+    const std::vector<int8_t> values(16, t.v);
+    a.v.data = values.data(), a.scale.f32_scale = t.scale;
+    check_bits(x, a, "a product");
+  }
+}
+
+TEST_CASE("int8: octaves about their limit, to the last bit") {
+  constexpr int32_t limit = (1 << 28) - 1;
+  fixed_problem x("scores of 0");
+  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(1, 4).make(FOVEA_FIXED_F32);
+  const std::vector<int8_t> zeros(4 * 16, 0);
+  a.q.data = a.k.data = zeros.data();
+  for (int32_t sign : {1, -1})
+    for (int32_t beyond : {-2, -1, 0, 1, 2, 70000})
+      for (int32_t slope : {0, 1, -1}) {
+        const int32_t bias[] = {sign * (limit + beyond), sign * limit - 40000, sign * limit - 90000,
+                                sign * (limit - 1)};
+        const int32_t slopes[] = {slope, -slope};
+        a.bias = {bias, 0, 0};
+        a.alibi = slope ? slopes : nullptr;
+        check_bits(x, a, "biases about the limit");
+      }
+}

@@ -120,6 +120,29 @@ TEST_CASE("TFLite's int8 softmax, bit for bit") {
       }
 }
 
+TEST_CASE("TFLite's int8 softmax to 16 bits, where the last bit of a constant shows") {
+  struct shows {
+    int32_t multiplier, left_shift, x; // beside 127
+  };
+  const shows table[] = {
+      {1265333752, 22, 105}, {1868181486, 18, 49},  // e^-1/4, by one less and one more
+      {1555567017, 19, 29},  {1874815334, 19, 40},  // e^-1/2
+      {2084487281, 19, -14}, {1165307422, 23, 69},  // e^-1
+      {1075443262, 21, -58}, {1458655110, 20, -64}, // e^-2
+      {1601577389, 22, 35},  {2130677329, 21, -57}, // e^-4
+      {1824417086, 24, 88},  {1273466412, 22, -92}, // e^-8
+  };
+  for (const shows& t : table) {
+    CAPTURE(t.multiplier);
+    const fovea_tflite_softmax s = {t.multiplier, t.left_shift, -255};
+    const std::vector<int8_t> x = {127, static_cast<int8_t>(t.x)};
+    int16_t out[2] = {};
+    CHECK(fovea_tflite_softmax_s8_s16(x.data(), 2, &s, out) == FOVEA_OK);
+    const std::vector<int32_t> right = tflite(x, s, 16);
+    CHECK((out[0] == right[0] && out[1] == right[1]));
+  }
+}
+
 TEST_CASE("the scale of the converter: the worked numbers") {
   const double scale = std::ldexp(1077952640.0 / 2147483648.0, 19) / (1 << 26);
   const fovea_tflite_softmax s = fovea::tflite_softmax_scale(scale, 1);

@@ -76,6 +76,33 @@ TEST_CASE("any_scratch_gives_the_same_bits_and_is_not_left") {
   }
 }
 
+// Where nothing is lost to alignment, and keys lie in two spans, the least scratch is used to its last byte.
+TEST_CASE("the_least_scratch_is_not_left_where_all_of_it_is_used") {
+  const shape table[] = {
+      shape("one row").dims(5).lengths(1, 4200),
+      shape("one row of each head, which see the same keys").heads(4, 2).dims(20, 12).lengths(1, 4200),
+      shape("rows that see other keys").heads(2, 1).dims(5).lengths(3, 4200).causal(),
+      shape("with modifiers").heads(2, 1).dims(5).lengths(2, 4200).causal().alibi().sinks().lse().weights(0),
+  };
+  for (const shape& s : table) {
+    INFO(doctest::String(s.why));
+    problem p(s);
+    isas::for_each([&](int32_t isa) {
+      const fovea_attention a = p.call(isa);
+      const std::vector<float> expected = solve(p, a);
+      const size_t least = fovea_scratch_least(&a);
+      std::vector<unsigned char> room(least + 256, 0xa5);
+      const size_t begin = 65 -
+                           reinterpret_cast<uintptr_t>(room.data()) % 64; // one byte behind a multiple of 64
+      p.wipe_results();
+      CHECK(fovea_attend(&a, room.data() + begin, least) == FOVEA_OK);
+      CHECK(data::same_bits(p.results(), expected));
+      for (size_t i = 0; i < room.size(); ++i)
+        if (i < begin || i >= begin + least) REQUIRE(room[i] == 0xa5);
+    });
+  }
+}
+
 TEST_CASE("scratch_may_stand_at_any_address") {
   problem p(shape("prefill").heads(4, 2).dims(17, 9).lengths(5, 35));
   isas::for_each([&](int32_t isa) {
