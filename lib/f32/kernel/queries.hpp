@@ -1,6 +1,8 @@
 // The rows of a tile: where their queries and outputs stand, what each of them sees, and the queries times
 // the scale.
 #pragma once
+#include <utility>
+
 #include "f32/kernel/block.hpp"
 #include "f32/kernel/pack.hpp"
 #include "f32/kernel/shapes.hpp"
@@ -78,6 +80,12 @@ class rows_of_tile {
     for (int r = 0; r < in_groups && runs.first == 0; ++r) {
       runs.from[0][r] = first - at;
       runs.to[0][r] = within(seen_of(r).head);
+    }
+    if (runs.first == 0 &&
+        runs.from[1][0] >= runs.to[1][in_groups - 1]) { // run 1 is empty: run 0 is the only one
+      std::swap(runs.from[0], runs.from[1]);
+      std::swap(runs.to[0], runs.to[1]);
+      runs.first = 1;
     }
     runs.begin = runs.from[1][in_groups - 1];
     runs.end = runs.to[1][in_groups - 1];

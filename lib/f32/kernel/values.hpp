@@ -87,20 +87,12 @@ struct value_phase {
         masked(job.p->modify.mask.bias || job.p->modify.mask.shown) {}
 };
 
-// One run of keys of a group of rows: keys begin .. end-1 go to all rows. Where each row begins, or ends, one
-// key after the row before it, as in windows and causal attention, the rows - 1 keys before begin, or from
-// end on, are a stair: each goes to the rows that see it.
-struct run_of_group {
+// The keys of a group of rows: begin .. end-1 go to all rows. Where each row begins, or ends, one key after
+// the row before it, as in windows and causal attention, the rows - 1 keys before begin, or from end on, are
+// a stair: each goes to the rows that see it.
+struct keys_of_group {
   int begin, end;
   bool stair_in, stair_out;
-};
-template <class Element>
-struct run_in_memory {
-  const float* s;                    // weights of the first row for key `begin`
-  const typename Element::stored* v; // values of key `begin`
-  int keys;
-  bool stair_in, stair_out;
-  bool fetches; // V is more than the first cache holds from one tile to the next
 };
 
 // What is the same for all columns of a group of rows.
@@ -109,8 +101,11 @@ struct value_group {
   int row;
   bool finishes; // no row of the group sees keys behind this block, and the output is wanted
   bool may_leak; // some weights are 0, because a mask or the row itself hides keys that other rows see
-  int first_run;
-  run_in_memory<Element> run[2];
+  bool stair_in, stair_out;
+  bool fetches; // V is more than the first cache holds from one tile to the next
+  int keys;
+  const float* s;                    // weights of the first row for the first key
+  const typename Element::stored* v; // values of the first key
 };
 
 // Of keys begin .. end-1, those that a row does not see weigh nothing. Were there any?
@@ -132,64 +127,51 @@ FOVEA_INLINE bool hide_unseen(const key_runs& runs, int row, int begin, int end,
   return any;
 }
 
-// Rows that do not see the same keys. Where they climb no stair, all go over the keys of all of them, and
-// what a row does not see weighs 0. Behind a prefix the second run may begin with a jump, but only once: a
-// first step of one and the right total leave no room for it.
+// Rows that do not all see the same one run of keys. Where they climb no stair, they go over the keys of all
+// of them, from the first run to the end of the second, and what a row does not see weighs 0. Behind a prefix
+// the second run may begin with a jump, but only once: a first step of one and the right total leave no room
+// for it. Are weights 0?
 template <int Rows>
-__attribute__((noinline)) bool look_at_steps(const key_runs& runs, int row, float* s,
-                                             run_of_group (&group)[2]) {
+__attribute__((noinline)) bool look_at_steps(const key_runs& runs, int row, float* s, keys_of_group& keys) {
   constexpr int last = Rows - 1, second = Rows > 1 ? 1 : 0;
-  int past = 0; // the last key of the run before
-  for (int n = runs.first; n < 2; ++n) {
-    const int32_t *from = runs.from[n] + row, *to = runs.to[n] + row;
-    run_of_group& run = group[n];
-    run = {from[0], to[last], false, false};
-    const bool joined = past > run.begin &&
-                        run.begin < run.end; // both runs share keys of different rows: they become one
-    if (joined) {
-      run.begin = group[0].begin;
-      group[0] = {};
-    } else if (from[last] < to[0]) {
-      run.stair_in = from[last] - from[0] == last && from[second] == from[0] + 1;
-      run.stair_out = to[last] - to[0] == last && to[second] == to[0] + 1;
-      if (run.stair_in) run.begin = from[last];
-      if (run.stair_out) run.end = to[0];
-    }
-    past = to[last];
+  const int32_t *from = runs.from[1] + row, *to = runs.to[1] + row;
+  keys = {from[0], to[last], false, false};
+  if (runs.first == 0) {
+    const int begin = runs.from[0][row], end = runs.to[0][row + last];
+    if (begin < end) keys = {begin, from[0] < to[last] ? to[last] : end, false, false};
+  } else if (from[last] < to[0]) {
+    keys.stair_in = from[last] - from[0] == last && from[second] == from[0] + 1;
+    keys.stair_out = to[last] - to[0] == last && to[second] == to[0] + 1;
+    if (keys.stair_in) keys.begin = from[last];
+    if (keys.stair_out) keys.end = to[0];
   }
   bool hides = false;
   for (int m = 0; m < Rows; ++m)
-    for (int n = runs.first; n < 2; ++n)
-      hides |= hide_unseen(runs, row + m, group[n].begin, group[n].end, s + (row + m) * score_stride);
+    hides |= hide_unseen(runs, row + m, keys.begin, keys.end, s + (row + m) * score_stride);
   return hides;
 }
 
 template <class Isa, class Element>
-FOVEA_INLINE void place_run(const value_phase<Element>& z, int row, const run_of_group& r,
-                            run_in_memory<Element>& run) {
-  run.s = z.s + row * score_stride + r.begin;
-  run.v = z.v.row(r.begin);
-  run.keys = r.end - r.begin;
-  run.stair_in = r.stair_in;
-  run.stair_out = r.stair_out;
+FOVEA_INLINE void place_keys(const value_phase<Element>& z, const keys_of_group& keys,
+                             value_group<Element>& g) {
+  g.stair_in = keys.stair_in;
+  g.stair_out = keys.stair_out;
+  g.keys = keys.end - keys.begin;
+  g.s = z.s + g.row * score_stride + keys.begin;
+  g.v = z.v.row(keys.begin);
   constexpr int held = 1024 * Isa::lanes; // floats; sixteen lanes stand that up to twice as much
-  run.fetches = run.keys * z.v_dim > held;
+  g.fetches = g.keys * z.v_dim > held;
 }
 
 template <class Isa, class Shape, class Element>
-__attribute__((noinline)) void find_runs(const value_phase<Element>& z, const key_runs& runs,
+__attribute__((noinline)) void find_keys(const value_phase<Element>& z, const key_runs& runs,
                                          value_group<Element>& g) {
   constexpr int last = Shape::rows - 1;
-  run_of_group group[2];
-  bool same = true;
-  for (int n = runs.first; n < 2; ++n) {
-    const int32_t *from = runs.from[n] + g.row, *to = runs.to[n] + g.row;
-    same = same && from[0] == from[last] && to[0] == to[last];
-    group[n] = {from[0], to[0], false, false};
-  }
-  if constexpr (last > 0 && !takes_no_stairs<Isa, Shape>)
-    if (!same) g.may_leak |= look_at_steps<Shape::rows>(runs, g.row, z.s, group);
-  for (int n = runs.first; n < 2; ++n) place_run<Isa>(z, g.row, group[n], g.run[n]);
+  const int32_t *from = runs.from[1] + g.row, *to = runs.to[1] + g.row;
+  keys_of_group keys{from[0], to[0], false, false};
+  const bool same = runs.first == 1 && from[0] == from[last] && to[0] == to[last];
+  if (!same) g.may_leak |= look_at_steps<Shape::rows>(runs, g.row, z.s, keys);
+  place_keys<Isa>(z, keys, g);
 }
 
 template <class Isa, class Shape, class Element>
@@ -198,10 +180,8 @@ FOVEA_INLINE void find_group(const value_phase<Element>& z, const block& b, int 
   g.row = row;
   g.finishes = b.writes_output && row + Shape::rows <= b.finished_after;
   g.may_leak = z.masked;
-  g.first_run = b.runs.first;
-  if (b.runs.same == same_keys::all)
-    return place_run<Isa>(z, row, {b.runs.begin, b.runs.end, false, false}, g.run[1]);
-  find_runs<Isa, Shape>(z, b.runs, g);
+  if (b.runs.same == same_keys::all) return place_keys<Isa>(z, {b.runs.begin, b.runs.end, false, false}, g);
+  find_keys<Isa, Shape>(z, b.runs, g);
 }
 
 template <class Isa, class Shape>
@@ -209,14 +189,14 @@ using weights_view = rows_view<Isa, Shape::rows, std::integral_constant<ptrdiff_
 
 // Where V of the block does not stay in the first cache, each row prefetches one that comes soon.
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void add_keys(const value_phase<Element>& z, const run_in_memory<Element>& run, Columns c,
-                           accumulator<Isa, Shape>& acc) {
+FOVEA_INLINE void add_shared(const value_phase<Element>& z, const value_group<Element>& g, Columns c,
+                             accumulator<Isa, Shape>& acc) {
   const auto add = [&](auto columns) FOVEA_LAMBDA_INLINE {
-    tile(weights_view<Isa, Shape>(run.s, {}), panels_view{run.v + c.at, Shape::lanes, z.v.stride}, run.keys,
+    tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, Shape::lanes, z.v.stride}, g.keys,
          columns, acc);
   };
   if constexpr (Isa::fetches_values && Shape::rows == largest_rows(typename Isa::shapes{}))
-    if (run.fetches) return add(fetching_columns<Element, 12, first_cache>{c, z.v.stride});
+    if (g.fetches) return add(fetching_columns<Element, 12, first_cache>{c, z.v.stride});
   add(c);
 }
 
@@ -227,37 +207,37 @@ FOVEA_INLINE ptrdiff_t used_from_here(ptrdiff_t x) {
   return x;
 }
 
-// One key for rows low .. high of a group; counted from the first key of the run.
+// One key for rows low .. high of a group, counted from the first key that all rows see.
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void add_key(const run_in_memory<Element>& run, ptrdiff_t stride, int key, int low, int high,
+FOVEA_INLINE void add_key(const value_group<Element>& g, ptrdiff_t stride, int key, int low, int high,
                           Columns c, accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
-  const auto* v = run.v + key * stride + c.at;
+  const auto* v = g.v + key * stride + c.at;
 #pragma GCC unroll 16
   for (int m = low; m <= high; ++m)
 #pragma GCC unroll 16
     for (int n = 0; n < Shape::vectors; ++n)
-      acc.at[m][n] = fma_by(run.s[m * score_stride + key], c.template load<vector>(v + n * Shape::lanes),
+      acc.at[m][n] = fma_by(g.s[m * score_stride + key], c.template load<vector>(v + n * Shape::lanes),
                             acc.at[m][n]);
 }
 
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void add_run(const value_phase<Element>& z, const run_in_memory<Element>& run, Columns c,
-                          accumulator<Isa, Shape>& acc) {
+FOVEA_INLINE void add_keys(const value_phase<Element>& z, const value_group<Element>& g, Columns c,
+                           accumulator<Isa, Shape>& acc) {
   constexpr int last = Shape::rows - 1;
   constexpr bool stairs = last > 0 && !takes_no_stairs<Isa, Shape>;
   if constexpr (stairs)
-    if (run.stair_in) {
+    if (g.stair_in) {
       const ptrdiff_t stride = used_from_here(z.v.stride);
 #pragma GCC unroll 16
-      for (int t = 0; t < last; ++t) add_key(run, stride, t - last, 0, t, c, acc);
+      for (int t = 0; t < last; ++t) add_key(g, stride, t - last, 0, t, c, acc);
     }
-  add_keys(z, run, c, acc);
+  add_shared(z, g, c, acc);
   if constexpr (stairs)
-    if (run.stair_out) {
+    if (g.stair_out) {
       const ptrdiff_t stride = used_from_here(z.v.stride);
 #pragma GCC unroll 16
-      for (int t = 0; t < last; ++t) add_key(run, stride, run.keys + t, t + 1, last, c, acc);
+      for (int t = 0; t < last; ++t) add_key(g, stride, g.keys + t, t + 1, last, c, acc);
     }
 }
 
@@ -321,7 +301,7 @@ FOVEA_INLINE void value_tile(const value_phase<Element>& z, const value_phase<El
                              const key_runs& runs, const value_group<Element>& g, Columns c) {
   accumulator<Isa, Shape> acc;
   acc.clear();
-  for (int n = g.first_run; n < 2; ++n) add_run<Isa, Shape>(z, g.run[n], c, acc);
+  add_keys(z, g, c, acc);
   if (g.may_leak && leaked(acc))
     return exact_values<Isa, Shape::lanes, Element>(shared, runs, g, Shape::rows, Shape::vectors,
                                                     c.without_fetching());
