@@ -192,7 +192,7 @@ void check_ways(fixed_problem& x, int32_t isa, const std::vector<unsigned char>&
 TEST_CASE("int8: every ISA gives the bits of the specification") {
   uint64_t digest = 0xCBF29CE484222325u;
   for (int32_t type : {FOVEA_FIXED_S8, FOVEA_FIXED_S16, FOVEA_FIXED_F32})
-    for (fixed_problem& x : cases()) {
+    for (fixed_problem x : cases()) { // a copy, whose memory goes when it is done
       INFO(std::string(x.why()));
       CAPTURE(type);
       const fovea_fixed_attention& a = x.make(type, static_cast<uint32_t>(type + 7));

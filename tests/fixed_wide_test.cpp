@@ -109,8 +109,9 @@ TEST_CASE("Q15: a slope takes away more than any score, however far a key lies")
   // One key far away beside a sink of logit 0: nothing is left of its value.
   const std::vector<int16_t> q(16, 0), k(16, 0), v = {1000, 2000};
   const int32_t sink = 0;
-  for (int32_t position : {(1 << 27) + 1, INT32_MAX, INT32_MIN})
-    for (int32_t slope : {1 << 30, INT32_MAX})
+  const int32_t positions[] = {(1 << 27) + 1, INT32_MAX, INT32_MIN}, slopes[] = {1 << 30, INT32_MAX};
+  for (int32_t position : positions)
+    for (int32_t slope : slopes)
       for (int32_t bits : {15, 22}) {
         CAPTURE(position);
         CAPTURE(slope);
