@@ -14,8 +14,8 @@ const char* const reasons[] = {
     "memory or a position is not aligned as it must be",
     "memory overlaps memory of another argument",
     "an extent does not fit into the address space",
-    "memory is too small: fovea_scratch_least, fovea_fixed_scratch or fovea_partials_size returns the bytes "
-    "it takes",
+    ("memory is too small: fovea_scratch_least, fovea_fixed_scratch or fovea_partials_size returns the bytes "
+     "it takes"),
     "a number is NaN or infinite",
     "this build or this machine does not offer it",
 };
