@@ -112,36 +112,10 @@ inline bool has_tables(const fovea_fixed_attention& a) {
          a.alibi != nullptr || a.sinks != nullptr;
 }
 
-inline bool slopes_overflow(const fovea_fixed_attention& a) {
-  const fixed_reference::call x{a};
-  for (int32_t h = 0; a.alibi != nullptr && h < a.q_heads; ++h)
-    if (std::fabs(static_cast<double>(a.alibi[h])) *
-            (std::fabs(static_cast<double>(x.position(0))) + 200000) >
-        0x1p56)
-      return true;
-  return false;
-}
-inline bool known_fault(const fovea_fixed_attention& a) {
-  const bool sink = a.sinks != nullptr && a.v.zero_point != 0,
-             slopes = a.weight_bits == 22 && slopes_overflow(a);
-  bool small = false;
-  for (int32_t h = 0; a.out.dtype == FOVEA_FIXED_F32 && h < a.q_heads; ++h)
-    small = small || fixed_reference::call{a}.scale(h).f32_scale >> 23 <
-                         64; // scales over sums become denormal, then zero
-  bool steep = false;
-  for (int32_t h = 0; a.q.dtype == FOVEA_FIXED_S16 && a.out.dtype == FOVEA_FIXED_S16 && h < a.q_heads; ++h)
-    steep = steep || fixed_reference::call{a}.scale(h).out_shift > 14; // shifts by less than nothing
-  return known::fault(sink || slopes || small ||
-                      steep); // a sink with a zero point of v; ALiBi of 22 bits leaves 64
-}
-inline bool sums_overflow(const fovea_fixed_attention& a) {
-  return known::fault(a.q.zero_point != 0);
-} // of keys that nobody sees
-
 // `call` is legal, owns its memory and is small.
 inline void check_results(const fovea_fixed_attention& call, memory& all, bytes& in) {
   fovea_fixed_attention a = resolved(call);
-  if (in_panels(a) || sums_overflow(a)) return; // references read rows
+  if (in_panels(a)) return; // references read rows
   const runner runs(call, all);
   const bool s16 = a.q.dtype == FOVEA_FIXED_S16;
   std::vector<int32_t> sinks; // the written arithmetic takes them as they are
@@ -150,7 +124,6 @@ inline void check_results(const fovea_fixed_attention& call, memory& all, bytes&
   if (a.sinks != nullptr) a.sinks = sinks.data();
   std::vector<unsigned char> expected;
   if (!s16) expected = fixed_reference::output(a);
-  if (known_fault(a)) return;
   for (int32_t isa = FOVEA_FIXED_SCALAR; isa < FOVEA_FIXED_ISA_END; ++isa) {
     if (fovea_fixed_has_isa(isa) == 0) continue;
     fovea_fixed_attention b = call;

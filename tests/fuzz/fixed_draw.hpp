@@ -124,7 +124,7 @@ class drawn_call {
     if (in.one_in(3)) {
       s.score_multiplier = in.between(1, INT32_MAX), s.score_shift = in.between(1, 31);
       s.out_multiplier = in.between(1, INT32_MAX), s.out_shift = in.between(-30, 20);
-      s.f32_scale = static_cast<uint32_t>(in.between(1, 254)) << 23 | in.word();
+      s.f32_scale = static_cast<uint32_t>(in.between(least_f32_exponent, 254)) << 23 | in.word();
       if (s16) s.score_pre_shift = in.between(0, 24);
     }
     if (s.f32_scale == 0) s.f32_scale = 0x3f800000u; // fixed.hpp refused these scales

@@ -49,6 +49,7 @@ inline size_t table_bytes(const float_rows_call& q, int32_t kind) {
   if (kind == asymmetric) return 4;
   return kind == subtract || kind == fold ? 4 * static_cast<size_t>(q.rows.dim) : 0;
 }
+inline bool may_be_in_place(int32_t kind) { return kind == subtract || kind == fold; }
 inline bool writes_table(int32_t kind) { return kind == tokens || kind == asymmetric; }
 
 inline void draw_floats(bytes& in, float_rows_call& q, int32_t kind) {
@@ -72,7 +73,7 @@ inline void draw_floats(bytes& in, float_rows_call& q, int32_t kind) {
   const size_t table = table_bytes(q, kind);
   q.table = writes_table(kind) ? q.all.take_of<float>(table / 4) : fill_floats(table / 4, 1.5f);
   q.out = q.all.take(bytes_written(q, kind));
-  if (in.one_in(8) && kind == subtract && q.rows.stride == 0) q.out = q.rows.data;
+  if (in.one_in(8) && may_be_in_place(kind) && q.rows.stride == 0) q.out = q.rows.data;
   q.scale = in.one_of(sizes), q.choice = in.between(0, 1), q.zero = in.one_in(2) ? in.between(-128, 127) : 0;
 }
 
@@ -111,15 +112,14 @@ inline void judge_floats(const float_rows_call& q, int32_t kind, judge& j) {
   if (j.decided()) return;
   const range table = range_of(q.table, 1, 0, 1, 0, static_cast<wide>(table_bytes(q, kind)), 1);
   const range out = range_of(q.out, 1, 0, 1, 0, static_cast<wide>(bytes_written(q, kind)), 1);
-  const bool in_place = kind == subtract && q.out == q.rows.data && q.stride() == q.rows.dim;
+  const bool in_place = may_be_in_place(kind) && q.out == q.rows.data && q.stride() == q.rows.dim;
   if (!in_place) j.read(in);
   j.leave_open(q.out == nullptr || (table_bytes(q, kind) == 0 && q.table == nullptr), "nothing to write");
-  if (table_bytes(q, kind) > 0) {
+  if (writes_table(kind) || may_be_in_place(kind)) {
     j.cover(q.table, table, 4, "table");
     writes_table(kind) ? j.write(table, "table overlaps") : j.read(table);
   }
   j.write(j.cover(q.out, out, element_written(kind), "out"), "out overlaps");
-  if (kind == fold) j.leave_open(meet(in, out), "folding in place");
   if (j.decided() || !q.all.owns(in)) return;
   for (int32_t r = 0; r < q.rows.rows; ++r)
     for (int32_t c = 0; c < q.rows.dim; ++c)
@@ -152,6 +152,8 @@ inline double nearest(float x, float scale, int32_t zero, double low, double hig
   return std::clamp(y + zero, low, high);
 }
 
+constexpr float least_scale = std::numeric_limits<float>::min(); // no scale is denormal
+
 // What a definition says of element n of the output, from the numbers before the call.
 inline void check_floats(const float_rows_call& q, const float_rows_call& before, int32_t kind,
                          const std::string& words) {
@@ -163,13 +165,11 @@ inline void check_floats(const float_rows_call& q, const float_rows_call& before
   const float size = largest(before, 0, rows, 0, dim);
   if (kind == symmetric) {
     const float steps = q.choice == FOVEA_FIXED_S8 ? 127.0f : 32767.0f;
-    if (!(*floats > 0))
-      wrong("the scale", static_cast<double>(*floats),
-            static_cast<double>(size / steps)); // not even a denormal
-    if (size > 1e-30f && std::fabs(*floats - size / steps) > 1e-6f * *floats)
-      wrong("the scale", static_cast<double>(*floats), static_cast<double>(size / steps));
+    const float right = size > 0 ? std::max(size / steps, least_scale) : 1;
+    if (!(std::fabs(*floats - right) <= 1e-6f * right))
+      wrong("the scale", static_cast<double>(*floats), static_cast<double>(right));
   }
-  if (kind == asymmetric && !(*floats > 0))
+  if (kind == asymmetric && !(*floats >= least_scale))
     wrong("the scale", static_cast<double>(*floats), static_cast<double>(size));
   if (kind == asymmetric) {
     const int32_t zero = *static_cast<const int32_t*>(q.table);
@@ -211,7 +211,8 @@ inline void check_floats(const float_rows_call& q, const float_rows_call& before
       wrong("a mean", static_cast<double>(floats[c]), sum);
   }
   for (int32_t r = 0; r < rows && kind == tokens; ++r) {
-    const float of_row = largest(before, r, r + 1, 0, dim), right = of_row > 0 ? of_row / 127 : 1,
+    const float of_row = largest(before, r, r + 1, 0, dim),
+                right = of_row > 0 ? std::max(of_row / 127, least_scale) : 1,
                 got = static_cast<const float*>(q.table)[r];
     if (!(std::fabs(got - right) <= 1e-6f * right))
       wrong("the scale of a token", static_cast<double>(got), static_cast<double>(right));
@@ -249,12 +250,6 @@ inline void check_quantizing(bytes& in) {
     const wide count = (q.read().end - q.read().begin) / 4;
     copy.assign(q.rows.data, q.rows.data + static_cast<ptrdiff_t>(count));
     before.rows.data = copy.data();
-  }
-  for (int32_t r = 0; !copy.empty() && r < q.rows.rows; ++r) {
-    const float size = largest(before, r, r + 1, 0, q.rows.dim);
-    if (known::fault((kind == symmetric || kind == asymmetric || kind == tokens) && size > 0 &&
-                     size < 1e-33f))
-      return; // the scale becomes 0
   }
   if (!agrees(j, q.all, words, [&] { return call_quantizing(q, kind); })) return;
   check_floats(q, before, kind, words);

@@ -18,7 +18,6 @@ bool agrees(const judge& j, memory& all, const std::string& words, const Make& m
   for (const auto* ranges : {&j.inputs(), &j.outputs()})
     for (const range& r : *ranges)
       if (!j.decided() && !all.owns(r)) return false;
-  if (known::fault(j.by_memory())) return false; // functions beside attention do not refuse it
   all.remember();
   const naming name([&] { return words; });
   const int32_t status = make();
@@ -77,24 +76,25 @@ inline void check_pack(bytes& in, uint32_t kind) {
         << dim << ')';
   judge j;
   j.forbid(dim < 1 || dim > 1024 || count < 0 || at < 0 || stride < 0, "counts");
-  j.leave_open(count == 0 || wide{at} + count > surely_allowed_fixed, "an empty call, or many keys");
+  j.leave_open(wide{at} + count > surely_allowed_fixed, "many keys");
   j.forbid(wide{at} + count > INT32_MAX, "positions beyond 31 bits");
   if (!j.decided()) {
     const range read = range_of(rows, 1, 0, count, stride == 0 ? dim : stride, dim, 1);
-    const wide begin = address(to), depth = up_to(dim, 16);
-    range written{begin, begin + (count == 0  ? 0
-                                  : kind == 2 ? wide{count} * 4
-                                              : up_to(wide{at} + count, 64) * depth)};
+    const wide begin = address(to), depth = kind == 2 ? 4 : up_to(dim, 16), end = wide{at} + count;
+    const wide together = kind == 2 ? 1 : kind == 0 ? 16 : 64; // keys that stand among each other
+    const auto bytes = [&](wide first, wide behind) {
+      return count == 0 || behind <= first ? range{begin, begin}
+                                           : range{begin + first * depth, begin + behind * depth};
+    };
+    const range whole = bytes(0, up_to(end, together)), panels = bytes(0, up_to(end, kind == 2 ? 1 : 64));
     j.read(j.cover(rows, read, 1, "rows"));
-    j.cover(to, written, kind == 2 ? 4 : 1, "panels");
-    if (kind != 2) written.begin += at / 64 * 64 * depth; // the panels before it may be anything
-    if (count > 0 && kind == 2) j.write(written, "rows overlap the sums");
-    if (count > 0 && kind != 2)
-      j.leave_open(meet(read, written), "rows within the panels"); // between keys that are written
-    if (count > 0 && at % 64 == 0 && count % 64 == 0)
-      j.forbid(meet(read, written), "rows overlap the panels");
-    if (count > 0 && !j.decided() && !(all.owns(written) && all.owns(read))) return;
-    if (count > 0 && kind != 2 && meet(read, written) && !j.decided()) return;
+    j.cover(to, whole, kind == 2 ? 4 : 1, "panels");
+    j.leave_open(!fits(panels), "panels whose end no key needs");
+    // Groups that are filled may not meet the rows; in others, rows may stand between the keys that are
+    // written.
+    j.forbid(meet(read, bytes(up_to(at, together), end / together * together)), "rows overlap the panels");
+    j.leave_open(meet(read, bytes(at / together * together, up_to(end, together))), "rows within the panels");
+    if (!j.decided() && !(all.owns(whole) && all.owns(read))) return;
   }
   const bool made = agrees(j, all, words.str(), [&] {
     const auto* x = static_cast<const int8_t*>(rows);
@@ -127,6 +127,22 @@ inline void check_pack(bytes& in, uint32_t kind) {
   if (!hostile && !all.unchanged()) finding("memory beside the keys was written", words.str());
 }
 
+// A row of integers becomes another one, in place where their elements have the same size.
+template <class From, class To>
+void judge_row(const void* x, const void* out, int32_t count, judge& j) {
+  const range from = j.cover(x, range_of(x, 1, 0, 1, 0, count, sizeof(From)), sizeof(From), "x");
+  const range to = j.cover(out, range_of(out, 1, 0, 1, 0, count, sizeof(To)), sizeof(To), "out");
+  if (out != x || sizeof(From) != sizeof(To)) j.read(from);
+  j.write(to, "out overlaps");
+}
+// The row before a call that may overwrite it. Empty when no call is made.
+template <class T>
+std::vector<T> copy_of(const void* x, int32_t count, const judge& j, const memory& all) {
+  if (j.decided() || !all.owns(range_of(x, 1, 0, 1, 0, count, sizeof(T)))) return {};
+  const auto* row = static_cast<const T*>(x);
+  return {row, row + count};
+}
+
 template <class T>
 void check_softmax(bytes& in,
                    int32_t (*softmax)(const T*, const uint8_t*, int32_t, int32_t, int32_t, uint16_t*)) {
@@ -150,30 +166,24 @@ void check_softmax(bytes& in,
   judge j;
   j.forbid(count < 0 || count > 65536 || multiplier < 1 || shift < 1 || shift > 31, "counts or scale");
   if (!j.decided()) {
-    j.read(j.cover(x, range_of(x, 1, 0, 1, 0, count, sizeof(T)), sizeof(T), "x"));
     if (mask != nullptr) j.read(j.cover(mask, range_of(mask, 1, 0, 1, 0, count, 1), 1, "mask"));
-    const range r = j.cover(out, range_of(out, 1, 0, 1, 0, count, 2), 2, "out");
-    j.leave_open(out == x && sizeof(T) == 2, "softmax in place");
-    if (out != x || sizeof(T) != 2) j.write(r, "out overlaps");
-    if (j.result().is == verdict::open) return;
+    judge_row<T, uint16_t>(x, out, count, j);
   }
+  const std::vector<T> row = copy_of<T>(x, count, j, all);
   if (!agrees(j, all, words.str(), [&] {
         return softmax(static_cast<const T*>(x), static_cast<const uint8_t*>(mask), count, multiplier, shift,
                        to_write<uint16_t>(out));
       }))
     return;
   const auto counts = [&](int32_t n) { return mask == nullptr || static_cast<const uint8_t*>(mask)[n] != 0; };
+  const auto at = [&](int32_t n) { return row[static_cast<size_t>(n)]; };
   const double unit = std::ldexp(multiplier, -shift - 16);
   double top = -1e300, sum = 0;
   for (int32_t n = 0; n < count; ++n)
-    if (counts(n)) top = std::max(top, static_cast<const T*>(x)[n] * unit);
-  for (int32_t n = 0; n < count; ++n)
-    sum += counts(n) ? std::exp2(static_cast<const T*>(x)[n] * unit - top) : 0;
+    if (counts(n)) top = std::max(top, at(n) * unit);
+  for (int32_t n = 0; n < count; ++n) sum += counts(n) ? std::exp2(at(n) * unit - top) : 0;
   for (int32_t n = 0; n < count; ++n) {
-    const double right = counts(n)
-                             ? std::min(65536 * std::exp2(static_cast<const T*>(x)[n] * unit - top) / sum,
-                                        65535.0)
-                             : 0;
+    const double right = counts(n) ? std::min(65536 * std::exp2(at(n) * unit - top) / sum, 65535.0) : 0;
     const double got = static_cast<const uint16_t*>(out)[n];
     if (counts(n) ? std::fabs(got - right) > 0.6 + count * 1e-5 : got != 0)
       finding("probability " + std::to_string(n) + " is " + number(got) + ", exactly " + number(right),
@@ -190,7 +200,8 @@ void check_tflite_bytes(bytes& in,
   int32_t count = draw_length(in, 80, 8191);
   const double real = in.one_of(scales);
   const bool made = in.one_in(2);
-  fovea_tflite_softmax s = fovea::tflite_softmax_scale(real, 1);
+  const fovea_tflite_softmax made_scale = fovea::tflite_softmax_scale(real, 1);
+  fovea_tflite_softmax s = made_scale;
   if (!made) s = {in.between(0, INT32_MAX), in.between(0, 31), -in.between(0, INT32_MAX)};
   const void* x = all.take(static_cast<size_t>(count));
   fill(in, to_write<int8_t>(x), static_cast<size_t>(count));
@@ -206,23 +217,20 @@ void check_tflite_bytes(bytes& in,
   j.forbid(scale == nullptr || count < 0 || count > 8191 || s.multiplier < 0 || s.left_shift < 0 ||
                s.left_shift > 31 || s.diff_min > 0,
            "scale");
-  if (!j.decided()) {
-    j.read(j.cover(x, range_of(x, 1, 0, 1, 0, count, 1), 1, "x"));
-    const range r = j.cover(out, range_of(out, 1, 0, 1, 0, count, sizeof(T)), sizeof(T), "out");
-    if (out == x && sizeof(T) == 1) return; // in place: open
-    j.write(r, "out overlaps");
-  }
+  if (!j.decided()) judge_row<int8_t, T>(x, out, count, j);
+  const std::vector<int8_t> row = copy_of<int8_t>(x, count, j, all);
   const bool done = agrees(j, all, words.str(), [&] {
     return softmax(static_cast<const int8_t*>(x), count, static_cast<const fovea_tflite_softmax*>(scale),
                    to_write<T>(out));
   });
-  if (!done || !made || hostile) return;
+  const bool as_made = s.multiplier == made_scale.multiplier && s.left_shift == made_scale.left_shift &&
+                       s.diff_min == made_scale.diff_min;
+  if (!done || !as_made) return;
   double sum = 0;
-  for (int32_t n = 0; n < count; ++n) sum += std::exp(static_cast<const int8_t*>(x)[n] * real);
+  for (int8_t y : row) sum += std::exp(y * real);
   const double whole = sizeof(T) == 1 ? 256 : 65536;
   for (int32_t n = 0; n < count; ++n) {
-    const double right = std::min(whole * std::exp(static_cast<const int8_t*>(x)[n] * real) / sum,
-                                  whole - 1) -
+    const double right = std::min(whole * std::exp(row[static_cast<size_t>(n)] * real) / sum, whole - 1) -
                          whole / 2;
     const double got = static_cast<const T*>(out)[n];
     if (std::fabs(got - right) > 1 + whole * 2e-4)
@@ -252,29 +260,36 @@ inline void check_tflite_words(bytes& in) {
     exp[512] = exp[511] = 32767; // e^0
     t.exp = exp, t.one_over_one_plus = inverse;
   }
-  if (hostile) change_arguments(in, {{&x, &out}, {&count, &t.multiplier, &t.shift}, {}});
+  const fovea_tflite_softmax_tables right_tables = t;
+  if (hostile)
+    change_arguments(
+        in, {{&x, &out, field(t.exp), field(t.one_over_one_plus)}, {&count, &t.multiplier, &t.shift}, {}});
   if (hostile && in.one_in(16)) t.exp = nullptr;
   std::ostringstream words;
   words << "TFLite's softmax of " << count << " words at " << x << " into " << out << ", scale "
         << t.multiplier << ' ' << t.shift << (t.exp == tables->exp ? "" : ", tables of anything");
   judge j;
-  j.forbid(count < 0 || count > 8191 || t.multiplier < 0 || t.exp == nullptr, "counts");
+  j.forbid(count < 0 || count > 8191 || t.multiplier < 0, "counts");
   j.leave_open(t.shift < -31 || t.shift > 14, "shift");
   if (!j.decided()) {
-    j.read(j.cover(x, range_of(x, 1, 0, 1, 0, count, 2), 2, "x"));
-    const range r = j.cover(out, range_of(out, 1, 0, 1, 0, count, 2), 2, "out");
-    if (out == x) return; // in place: open
-    j.write(r, "out overlaps");
+    judge_row<int16_t, int16_t>(x, out, count, j);
+    const range written = range_of(out, 1, 0, 1, 0, count, 2);
+    for (const int16_t* table : {t.exp, t.one_over_one_plus})
+      j.forbid(meet(j.cover(table, range_of(table, 1, 0, 1, 0, 513, 2), 2, "a table"), written),
+               "out overlaps a table");
   }
+  if (!j.decided() && (t.exp != right_tables.exp || t.one_over_one_plus != right_tables.one_over_one_plus))
+    return; // numbers that are no powers
+  const std::vector<int16_t> row = copy_of<int16_t>(x, count, j, all);
   const bool done = agrees(j, all, words.str(), [&] {
     return fovea_tflite_softmax_s16(static_cast<const int16_t*>(x), count, &t, to_write<int16_t>(out));
   });
   if (!done || any || hostile) return;
   double sum = 0, top = -32768;
-  for (int32_t n = 0; n < count; ++n) top = std::max<double>(top, static_cast<const int16_t*>(x)[n]);
-  for (int32_t n = 0; n < count; ++n) sum += std::exp((static_cast<const int16_t*>(x)[n] - top) / 4096);
+  for (int16_t y : row) top = std::max<double>(top, y);
+  for (int16_t y : row) sum += std::exp((y - top) / 4096);
   for (int32_t n = 0; n < count; ++n) {
-    const double right = 32768 * std::exp((static_cast<const int16_t*>(x)[n] - top) / 4096) / sum,
+    const double right = 32768 * std::exp((row[static_cast<size_t>(n)] - top) / 4096) / sum,
                  got = static_cast<const int16_t*>(out)[n];
     if (std::fabs(got - right) > 24)
       finding("probability " + std::to_string(n) + " is " + number(got) + ", exactly " + number(right),

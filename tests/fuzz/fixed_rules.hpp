@@ -6,6 +6,7 @@
 
 namespace fuzz {
 
+constexpr int32_t least_f32_exponent = 127 - 86;     // of the bits of a float
 constexpr int32_t surely_allowed_fixed = 0x3fffffff; // counts up to here; the header sets no limit of its own
 
 inline int32_t kv_heads(const fovea_fixed_attention& a) { return a.kv_heads == 0 ? a.q_heads : a.kv_heads; }
@@ -73,8 +74,8 @@ inline void scale_is_legal(const fovea_fixed_attention& a, const fovea_fixed_sca
   j.forbid(s.score_multiplier < 1 || s.score_shift < 1 || s.score_shift > 31, "the scale of scores");
   j.forbid(s.score_pre_shift < 0 || s.score_pre_shift > (s16 ? 24 : 0), "score_pre_shift");
   if (a.out.dtype == FOVEA_FIXED_F32) {
-    const uint32_t exponent = s.f32_scale >> 23;
-    j.forbid(exponent == 0 || exponent > 254, "f32_scale");
+    const auto exponent = static_cast<int32_t>(s.f32_scale >> 23);
+    j.forbid(exponent < least_f32_exponent || exponent > 254, "f32_scale");
   } else {
     j.forbid(s.out_multiplier < 1 || s.out_shift < -30 || s.out_shift > 20, "the scale of out");
   }

@@ -84,7 +84,7 @@ class drawn_call {
 
   void draw_options(bytes& in) {
     const float caps[] = {5, 0.01f, 30, 1e4f, 1e30f, 1e-30f},
-                scales[] = {1, -0.37f, 0, 1e-3f, 300, 1e-20f, 1e20f, 1e-38f, 1e-45f, 1e38f};
+                scales[] = {1, -0.37f, 0, 1e-3f, 300, 1e-20f, 1e20f, 1e-38f, 8.2e-39f, 1e38f};
     const uint32_t which = in.byte();
     if ((which & 3) == 3) call.flags |= FOVEA_SCALE, call.scale = in.one_of(scales);
     if ((which & 4) != 0) call.softcap = in.one_of(caps);

@@ -117,8 +117,6 @@ inline void check_hostile(fovea_attention a, memory& all, bytes& in) {
   judge_call(a, true, j);
   const int32_t status = fovea_check(&a);
   const ruling r = j.result();
-  if (known::fault(r.is == verdict::legal && FOVEA_REASON(status) == FOVEA_OVERLAP && j.has_empty()))
-    return; // called an overlap
   if (r.is == verdict::illegal && status == FOVEA_OK)
     finding(std::string("an illegal call is accepted: ") + r.why, in_words(a));
   if (r.is == verdict::legal && status != FOVEA_OK)
@@ -165,7 +163,6 @@ inline void check_idle(bytes& in) {
   a.kv_heads = in.one_in(2) ? 1 : 0;
   a.queries = no_queries ? 0 : in.between(1, 6);
   const bool split = in.one_in(2);
-  if (known::fault(no_queries && split)) return; // heads times spans are walked
   const wide room = static_cast<wide>(vast_bytes) / (wide{reference::kv_heads(a)} * a.dim * 4);
   const wide keys = wide{1} << in.between(0, split && !no_queries ? 20 : 30);
   a.keys = static_cast<int32_t>(no_queries ? keys : std::min(keys, room));

@@ -47,8 +47,6 @@ inline void check_matvec(bytes& in, bool hostile) {
      << ", out " << out << ", isa " << isa;
   const std::string words = to.str();
   const naming name([&] { return words; });
-  if (known::fault((stride > 1 << 30 && rows == 1) || columns == 0))
-    return; // a pointer moves behind the last row
   judge j;
   j.forbid(rows < 0 || columns < 0 || columns > FOVEA_COLUMNS_MAX || stride < 0 || fovea_has_isa(isa) == 0,
            "counts");
@@ -115,16 +113,15 @@ inline void check_pack(bytes& in) {
   const naming name([&] { return words; });
   judge j;
   j.forbid(dim < 1 || dim > 1024 || count < 0 || at < 0 || (count > 1 && stride < 0), "counts");
-  j.leave_open(count == 0 || stride < 0 || wide{at} + count > surely_allowed, "an empty call, or many keys");
+  j.leave_open(stride < 0 || wide{at} + count > surely_allowed, "one key, or many");
   j.forbid(wide{at} + count > INT32_MAX, "positions beyond 31 bits");
   const wide panel = wide{64} * dim, first = at / 16, last = count > 0 ? (wide{at} + count - 1) / 16 : first;
   if (!j.decided()) {
     const range read = j.cover(rows, rows_of(rows, count, stride, dim), 4, "rows");
-    range whole{address(panels) + panel * first,
-                address(panels) + (count > 0 ? panel * (last + 1) : panel * first)}; // with lanes of others
-    range written{whole.begin + at % 16 * 4, whole.end - (15 - (at + std::max(count, 1) - 1) % 16) * 4};
-    if (known::fault(!fits({address(panels), whole.end}))) return; // the address wraps before it is checked
-    j.cover(panels, {address(panels), whole.end}, 4, "panels");
+    const wide begin = address(panels);
+    const range whole{begin + panel * first, begin + panel * (last + 1)}; // with lanes of others
+    const range written{whole.begin + at % 16 * 4, whole.end - (15 - (at + std::max(count, 1) - 1) % 16) * 4};
+    j.cover(panels, {begin, count > 0 ? whole.end : begin}, 4, "panels");
     if (count > 0)
       j.forbid(meet(read, written), "rows overlap the panels"),
           j.leave_open(meet(read, whole), "rows between lanes");

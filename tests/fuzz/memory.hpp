@@ -13,14 +13,6 @@
 #include <string>
 #include <vector>
 
-// Faults that are being mended: FOVEA_FUZZ_KNOWN=1 leaves them out.
-namespace known {
-inline bool fault(bool is) {
-  static const bool skipped = std::getenv("FOVEA_FUZZ_KNOWN") != nullptr;
-  return is && skipped;
-}
-} // namespace known
-
 namespace fuzz {
 
 // The words of the call that is being made, for the reports of sanitizers.

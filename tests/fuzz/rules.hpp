@@ -30,35 +30,24 @@ class judge {
   // Memory that an argument covers. What is empty may stand anywhere.
   range cover(const void* data, const range& r, size_t element, const char* why) {
     const bool misaligned = element > 1 && reinterpret_cast<uintptr_t>(data) % element != 0;
-    by_memory_ = by_memory_ || !fits(r) || (!r.empty() && misaligned);
     forbid(!fits(r), why);
     forbid(!r.empty() && (data == nullptr || misaligned), why);
     leave_open(r.empty() && misaligned, why);
     return r;
   }
   void write(const range& r, const char* why) {
-    const bool before = decided();
     for (const range& read : read_) forbid(meet(read, r), why);
     for (const range& written : written_) forbid(meet(written, r), why);
-    by_memory_ = by_memory_ || decided() != before;
     written_.push_back(r);
   }
   void read(const range& r) { read_.push_back(r); }
   bool decided() const { return ruling_.is == verdict::illegal; }
-  bool has_empty() const {
-    for (const auto* ranges : {&read_, &written_})
-      for (const range& r : *ranges)
-        if (r.empty()) return true;
-    return false;
-  }
-  bool by_memory() const { return by_memory_; } // misaligned, overlapping, or beyond all addresses
   const ruling& result() const { return ruling_; }
   const std::vector<range>& inputs() const { return read_; }
   const std::vector<range>& outputs() const { return written_; }
 
  private:
   ruling ruling_;
-  bool by_memory_ = false;
   std::vector<range> read_, written_;
 };
 
