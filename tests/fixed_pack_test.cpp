@@ -135,6 +135,7 @@ TEST_CASE("int8: packing refuses bad arguments by name") {
       {"no dim", 0, 2, 0, 0, true, true, FOVEA_SIZE, FOVEA_ARG_DIM},
       {"a negative dim", 0, 2, -16, 0, true, true, FOVEA_SIZE, FOVEA_ARG_DIM},
       {"too large a dim", 0, 2, 1025, 0, true, true, FOVEA_SIZE, FOVEA_ARG_DIM},
+      {"a dim that cannot be rounded up", 0, 2, INT32_MAX, 0, true, true, FOVEA_SIZE, FOVEA_ARG_DIM},
       {"a negative count", 0, -1, 16, 0, true, true, FOVEA_SIZE, FOVEA_ARG_KEYS},
       {"too many keys", 0, most + 1, 16, 0, true, true, FOVEA_SIZE, FOVEA_ARG_KEYS},
       {"a negative place", -1, 2, 16, 0, true, true, FOVEA_RANGE, FOVEA_ARG_FIRST_KEY},

@@ -193,12 +193,13 @@ const int8_t* fixed_panels::packed_values(const fixed_panels& x, int32_t block) 
 
 namespace {
 
-// What a pack function writes: elements of so many bytes, `step` of them together with their neighbours,
-// `columns` for each key.
+// What a pack function writes: elements of so many bytes, `step` of them together with their neighbours, and
+// for each key a row as long as panels have it, or one sum.
 struct written_keys {
   const void* data;
   size_t element;
-  int32_t step, columns;
+  int32_t step;
+  bool whole_rows;
 };
 
 FOVEA_ONCE int32_t check_rows(const written_keys& out, int32_t at, const int8_t* rows, ptrdiff_t stride,
@@ -211,14 +212,15 @@ FOVEA_ONCE int32_t check_rows(const written_keys& out, int32_t at, const int8_t*
   if (!rows) return refusal(FOVEA_NULL, FOVEA_ARG_K);
   if (!out.data) return refusal(FOVEA_NULL, FOVEA_ARG_OUT);
   if (reinterpret_cast<uintptr_t>(out.data) % out.element) return refusal(FOVEA_ALIGN, FOVEA_ARG_OUT);
+  const int32_t columns = out.whole_rows ? up_to(dim, 16) : 1;
   size_t in, all; // of the output, from key 0 on
   byte_range read, written;
   if (!bytes_of({1, count, 0, stride ? stride : dim, dim}, 1, in) || !range_of(rows, in, read))
     return refusal(FOVEA_OVERFLOW, FOVEA_ARG_K);
-  if (!bytes_of({1, up_to(at + count, out.step), 0, out.columns, out.columns}, out.element, all) ||
+  if (!bytes_of({1, up_to(at + count, out.step), 0, columns, columns}, out.element, all) ||
       !range_of(out.data, all, written))
     return refusal(FOVEA_OVERFLOW, FOVEA_ARG_OUT);
-  written.begin += static_cast<uintptr_t>(at & -out.step) * static_cast<uintptr_t>(out.columns) * out.element;
+  written.begin += static_cast<uintptr_t>(at & -out.step) * static_cast<uintptr_t>(columns) * out.element;
   return meet(read, written) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : int32_t{FOVEA_OK};
 }
 
@@ -229,8 +231,7 @@ int32_t fovea_fixed_pack_keys(int8_t* panels, int32_t at, const int8_t* rows, pt
                               int32_t count, int32_t dim) {
   using namespace fovea;
   using namespace fovea::fixed;
-  if (const int32_t s = check_rows({panels, 1, 16, up_to(dim, 16)}, at, rows, row_stride, count, dim))
-    return s;
+  if (const int32_t s = check_rows({panels, 1, 16, true}, at, rows, row_stride, count, dim)) return s;
   pack_fixed_keys(panels, at, rows, row_stride ? row_stride : dim, count, dim);
   return FOVEA_OK;
 }
@@ -239,8 +240,7 @@ int32_t fovea_fixed_pack_values(int8_t* panels, int32_t at, const int8_t* rows, 
                                 int32_t count, int32_t dim) {
   using namespace fovea;
   using namespace fovea::fixed;
-  if (const int32_t s = check_rows({panels, 1, fixed_block, up_to(dim, 16)}, at, rows, row_stride, count,
-                                   dim))
+  if (const int32_t s = check_rows({panels, 1, fixed_block, true}, at, rows, row_stride, count, dim))
     return s;
   pack_fixed_values(panels, at, rows, row_stride ? row_stride : dim, count, dim);
   return FOVEA_OK;
@@ -248,8 +248,8 @@ int32_t fovea_fixed_pack_values(int8_t* panels, int32_t at, const int8_t* rows, 
 
 int32_t fovea_fixed_sum_keys(int32_t* sums, const int8_t* rows, ptrdiff_t row_stride, int32_t count,
                              int32_t dim) {
-  if (const int32_t s = fovea::fixed::check_rows({sums, sizeof(int32_t), 1, 1}, 0, rows, row_stride, count,
-                                                 dim))
+  if (const int32_t s = fovea::fixed::check_rows({sums, sizeof(int32_t), 1, false}, 0, rows, row_stride,
+                                                 count, dim))
     return s;
   for (int32_t j = 0; j < count; ++j) {
     int32_t sum = 0;
