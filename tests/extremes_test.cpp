@@ -65,6 +65,9 @@ TEST_CASE("queries_times_the_scale_may_leave_the_floats_when_scores_do_not") {
            .lse()
            .weights(0),
        most, 1e-38f},
+      {"scores returned of kept keys and of a window that begins in the same panel",
+       shape("").dims(16).lengths(5, 40).scale(1.5f).causal().keep_first(18).window(9, 0).weights(3), most,
+       1e-38f},
       {"scaled scores returned", shape("").dims(16).lengths(5, 40).scale(2).softcap(5).weights(1), most,
        1e-38f},
   };

@@ -71,7 +71,8 @@ class weights_of_rows {
     return b;
   }
 
-  // False where there is no key to score.
+  // False where there is no key to score. The scores of a run fill whole panels, also over the end of the run
+  // before it: scores are stretched when all of them are there.
   bool score_row(const block& b, int row) const {
     bool any = false;
     const score_rows z{w_.q, p_.dim, w_.s};
@@ -85,8 +86,10 @@ class weights_of_rows {
                        score_groups<Isa, decltype(s)>(z, k, from, to, row, row + 1);
                      });
                    });
-      if (rows_.stretched) rows_.stretch_scores(row, w_.s + row * score_stride, from[row], to[row]);
     }
+    if (rows_.stretched)
+      for (int run = b.runs.first; run < 2; ++run)
+        rows_.stretch_scores(row, w_.s + row * score_stride, b.runs.from[run][row], b.runs.to[run][row]);
     return any;
   }
 
