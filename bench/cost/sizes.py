@@ -15,7 +15,7 @@ def objects(target, folder):
 
 def _holds_a_kernel(object_file):
     symbols = [words.split() for words in run(["readelf", "-sW", object_file]).splitlines()]
-    return any(words[-1].endswith("_kernelE") and "UND" not in words for words in symbols if words)
+    return any(words[-1].endswith(("_kernelE", "_attentionE")) and "UND" not in words for words in symbols if words)
 
 
 def text_bytes(object_file):
@@ -24,9 +24,9 @@ def text_bytes(object_file):
     return sum(int(size, 16) for _, size in sections)
 
 
-def linked_bytes(target, dtype):
-    """Code and constants that one call of attention brings into the image of a board."""
-    sections = re.findall(r"\] (\.text|\.rodata)\S*\s+PROGBITS\s+\S+ \S+ (\S+)", run(["readelf", "-SW", target.folder / f"fovea_linked_{dtype}"]))
+def linked_bytes(target, call):
+    """Code and constants that one call brings into the image of a board."""
+    sections = re.findall(r"\] (\.text|\.rodata)\S*\s+PROGBITS\s+\S+ \S+ (\S+)", run(["readelf", "-SW", target.folder / f"fovea_linked_{call}"]))
     return sum(int(size, 16) for _, size in sections)
 
 

@@ -92,7 +92,7 @@ def build(target):
         run(["cmake", "--preset", target.preset, "-B", target.folder]
             + (["-G", "Ninja"] if shutil.which("ninja") else [])
             + ([f"-DFOVEA_DEPS_DIR={given}"] if given else []), cwd=ROOT)
-    goals = ["fovea_cost"] + (["fovea_linked_f32", "fovea_linked_int8"] if target.bare else [])
+    goals = ["fovea_cost"] + (["fovea_linked"] if target.bare else [])
     for goal in goals:
         run(["cmake", "--build", target.folder, "-j", os.cpu_count() or 1, "--target", goal], cwd=ROOT)
 

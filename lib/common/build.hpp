@@ -32,13 +32,8 @@
 #endif
 #endif
 
-// 3. Kernels. Our CMake names those that it builds. Where nobody names one, the build holds what the
-// compiler's flags allow everywhere, and the files of all others become empty.
-#if !defined(FOVEA_WITH_SCALAR) && !defined(FOVEA_WITH_SCALAR_NO_FMA) && !defined(FOVEA_WITH_SSE41) && \
-    !defined(FOVEA_WITH_AVX2) && !defined(FOVEA_WITH_AVX512) && !defined(FOVEA_WITH_NEON) &&           \
-    !defined(FOVEA_WITH_NEON64) && !defined(FOVEA_WITH_FIXED_SCALAR) && !defined(FOVEA_WITH_FIXED_CORTEX_M)
-#include "common/chosen_kernels.hpp"
-#endif
+// 3. Kernels: FOVEA_WITH_<ISA> is 1 for those that this build holds. The files of all others become empty.
+#include "isa/list.hpp"
 #if !(FOVEA_WITH_SCALAR || FOVEA_WITH_SCALAR_NO_FMA) || \
     !(FOVEA_WITH_FIXED_SCALAR || FOVEA_WITH_FIXED_CORTEX_M)
 #error "FOVEA_WITH_...: name all kernels of this build, a scalar one among them, or none"

@@ -31,9 +31,6 @@ const char* const arguments[] = {
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 
-const char* const isas[] = {"best", "scalar", "sse41", "avx2", "avx512", "neon", "neon64", "scalar-no-fma"};
-static_assert(sizeof isas / sizeof *isas == FOVEA_ISA_END);
-
 } // namespace
 
 const char* fovea_reason_text(int32_t status) {
@@ -46,6 +43,18 @@ const char* fovea_argument_text(int32_t status) {
   return status >= 0 && argument < FOVEA_ARG_END ? arguments[argument] : "unknown";
 }
 
-const char* fovea_isa_name(int32_t isa) { return isa >= 0 && isa < FOVEA_ISA_END ? isas[isa] : "unknown"; }
+const char* fovea_isa_name(int32_t isa) {
+  switch (isa) {
+    case FOVEA_ISA_BEST:
+      return "best";
+#define FOVEA_ISA(name, constant, text) \
+  case constant:                        \
+    return text;
+#define FOVEA_ALL_ISAS 1
+#include "isa/list.hpp"
+    default:
+      return "unknown";
+  }
+}
 
 int32_t fovea_version() { return FOVEA_VERSION; }

@@ -63,12 +63,13 @@ void each_own_unit(const plan& p, Visit visit) {
 void attend_units(const plan& p, const workspace& w) {
   if (p.rows == 0) return; // however many heads and spans
   const route way = choose_route(p, w);
+  const attention_kernel& isa = attention_at(p.isa);
   const int64_t first_panel = p.see.first_key / 16;
   packed_panels packed{first_panel, first_panel};
   int32_t kv_head = -1, heads = 0; // `heads` wait for others, up to kv_head
   const auto attend_heads = [&]() {
     if (heads)
-      p.isa->attend(
+      isa.attend(
           {&p, &w, way, &packed, kv_head + 1 - heads, heads, 0, heads * static_cast<int32_t>(p.rows), -1});
     heads = 0;
   };
@@ -81,8 +82,8 @@ void attend_units(const plan& p, const workspace& w) {
     }
     const int32_t rows = unit_row_count(p, u.row);
     for (int32_t r = 0; r < rows; r += w.rows)
-      p.isa->attend({&p, &w, way, &packed, u.kv_head, 1, u.row + r,
-                     static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
+      isa.attend({&p, &w, way, &packed, u.kv_head, 1, u.row + r,
+                  static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
   });
   attend_heads();
 }
@@ -110,7 +111,7 @@ int32_t fovea_merge(const fovea_attention* call) {
   plan p;
   if (const int32_t s = make_plan(call, p)) return s;
   if (!p.partials) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
-  p.isa->merge(p);
+  merge_at(p.isa, p);
   return FOVEA_OK;
 }
 

@@ -16,30 +16,12 @@ static bool cpu_runs(int32_t) { return true; } // what was compiled is what the 
 namespace fovea::f32 {
 namespace {
 
-const kernel* const kernels[] = {
-// the best last
-#if FOVEA_WITH_SCALAR_NO_FMA
-    &scalar_no_fma_kernel,
-#endif
-#if FOVEA_WITH_SCALAR
-    &scalar_kernel,
-#endif
-#if FOVEA_WITH_SSE41
-    &sse41_kernel,
-#endif
-#if FOVEA_WITH_AVX2
-    &avx2_kernel,
-#endif
-#if FOVEA_WITH_AVX512
-    &avx512_kernel,
-#endif
-#if FOVEA_WITH_NEON
-    &neon_kernel,
-#endif
-#if FOVEA_WITH_NEON64
-    &neon64_kernel,
-#endif
+// All tables have the order of the list, the best ISA last.
+constexpr int32_t isas[] = {
+#define FOVEA_ISA(name, constant, text) constant,
+#include "isa/list.hpp"
 };
+constexpr int32_t isa_count = sizeof isas / sizeof *isas;
 
 #if defined(__clang__) && !FOVEA_EXACT_FLAGS
 // No macro shows clang's -ffp-contract=fast, and no pragma undoes it. 1 + 2^-11 + 2^-24 is the exact square.
@@ -54,11 +36,52 @@ constexpr bool products_are_rounded() { return true; }
 
 } // namespace
 
-const kernel* find_kernel(int32_t isa) {
-  if (!products_are_rounded()) return nullptr;
-  for (int i = static_cast<int>(sizeof kernels / sizeof *kernels) - 1; i >= 0; --i)
-    if ((isa == FOVEA_ISA_BEST || kernels[i]->isa == isa) && cpu_runs(kernels[i]->isa)) return kernels[i];
-  return nullptr;
+int32_t find_isa(int32_t isa) {
+  if (!products_are_rounded()) return -1;
+  for (int32_t place = isa_count - 1; place >= 0; --place)
+    if ((isa == FOVEA_ISA_BEST || isas[place] == isa) && cpu_runs(isas[place])) return place;
+  return -1;
+}
+
+// One table for each operation: a program that does without it links neither the table nor its kernels.
+const attention_kernel& attention_at(int32_t place) {
+  static const attention_kernel* const kernels[] = {
+#define FOVEA_ISA(name, constant, text) &name##_attention,
+#include "isa/list.hpp"
+  };
+  return *kernels[place];
+}
+
+void merge_at(int32_t place, const plan& p) {
+  static void (*const kernels[])(const plan&) = {
+#define FOVEA_ISA(name, constant, text) name##_merge,
+#include "isa/list.hpp"
+  };
+  kernels[place](p);
+}
+
+void pack_panel_at(int32_t place, const float* rows, ptrdiff_t stride, int dim, float* panel) {
+  static void (*const kernels[])(const float*, ptrdiff_t, int, float*) = {
+#define FOVEA_ISA(name, constant, text) name##_pack_panel,
+#include "isa/list.hpp"
+  };
+  kernels[place](rows, stride, dim, panel);
+}
+
+void softmax_at(int32_t place, const softmax_job& job) {
+  static void (*const kernels[])(const softmax_job&) = {
+#define FOVEA_ISA(name, constant, text) name##_softmax,
+#include "isa/list.hpp"
+  };
+  kernels[place](job);
+}
+
+void matvec_at(int32_t place, const matvec_job& job) {
+  static void (*const kernels[])(const matvec_job&) = {
+#define FOVEA_ISA(name, constant, text) name##_matvec,
+#include "isa/list.hpp"
+  };
+  kernels[place](job);
 }
 
 core_profile profile_of_this_core() {
@@ -71,8 +94,8 @@ core_profile profile_of_this_core() {
 } // namespace fovea::f32
 
 int32_t fovea_isa() {
-  const fovea::f32::kernel* k = fovea::f32::find_kernel(FOVEA_ISA_BEST);
-  return k ? k->isa : 0;
+  const int32_t place = fovea::f32::find_isa(FOVEA_ISA_BEST);
+  return place < 0 ? 0 : fovea::f32::isas[place];
 }
 
-int32_t fovea_has_isa(int32_t isa) { return fovea::f32::find_kernel(isa) != nullptr; }
+int32_t fovea_has_isa(int32_t isa) { return fovea::f32::find_isa(isa) >= 0; }

@@ -65,20 +65,25 @@ inline row_place place_of(const tile_job& job, int r) {
   return {static_cast<ptrdiff_t>(kv_head * p.group + row % p.group), static_cast<ptrdiff_t>(row / p.group)};
 }
 
-struct kernel {
-  int32_t isa;
+// What an ISA offers to attention. (The other operations take one function each: isa/table.hpp.)
+struct attention_kernel {
   int8_t tile_rows[8];  // rows of the shapes, largest first, ending in 1
   int32_t rows;         // of a tile; a multiple of the largest shape
   int32_t batched_rows; // that several KV heads of few rows may fill together; 0 where it does not pay
   bool scores_4x4;      // has a way to score three or four rows against groups of four keys
   bool four_row_shapes; // has shapes for tiles of three or four rows
   void (*attend)(const tile_job&);
-  void (*merge)(const plan&);
-  void (*pack_panel)(const float* rows, ptrdiff_t stride, int dim, float* panel);
-  void (*softmax)(const softmax_job&);
-  void (*matvec)(const matvec_job&);
 };
 
-const kernel* find_kernel(int32_t isa); // null: this machine or this build has it not
+// Which of the ISAs that this build holds serves a call: its place in all tables of kernels, the best last.
+// Negative: this machine or this build has it not.
+int32_t find_isa(int32_t isa);
+
+// What the ISA at a place offers. Each of these links the kernels of its own operation only.
+const attention_kernel& attention_at(int32_t place);
+void merge_at(int32_t place, const plan& p);
+void pack_panel_at(int32_t place, const float* rows, ptrdiff_t stride, int dim, float* panel);
+void softmax_at(int32_t place, const softmax_job& job);
+void matvec_at(int32_t place, const matvec_job& job);
 
 } // namespace fovea::f32

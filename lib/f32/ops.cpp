@@ -114,9 +114,9 @@ int32_t fovea_softmax(const fovea_softmax_rows* call) {
   using namespace fovea::f32;
   softmax_job job = {};
   if (const int32_t status = check_softmax(call, job)) return status;
-  const kernel* isa = find_kernel(call->isa);
-  if (!isa) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  isa->softmax(job);
+  const int32_t place = find_isa(call->isa);
+  if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
+  softmax_at(place, job);
   return FOVEA_OK;
 }
 
@@ -127,9 +127,9 @@ int32_t fovea_matvec(const float* w, ptrdiff_t row_stride, const float* x, int32
   matvec_job job{w, x, out, row_stride ? row_stride : columns, rows, columns};
   if (const int32_t status = check_matvec(job)) return status;
   if (columns == 0) job.row_stride = 0; // it may be any number
-  const kernel* k = find_kernel(isa);
-  if (!k) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  k->matvec(job);
+  const int32_t place = find_isa(isa);
+  if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
+  matvec_at(place, job);
   return FOVEA_OK;
 }
 

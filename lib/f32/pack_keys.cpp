@@ -50,13 +50,13 @@ int32_t fovea_pack_keys(float* panels, int32_t at, const float* rows, ptrdiff_t 
   const ptrdiff_t stride = row_stride ? row_stride : dim;
   if (const int32_t s = check(panels, at, rows, stride, count, dim)) return s;
   if (const int32_t s = check_overlap(panels, at, rows, stride, count, dim)) return s;
-  const fovea::f32::kernel* isa = fovea::f32::find_kernel(FOVEA_ISA_BEST);
+  const int32_t isa = fovea::f32::find_isa(FOVEA_ISA_BEST);
   for (int32_t i = 0; i < count;) {
     const int32_t key = at + i, left = count - i;
     float* panel = panels + static_cast<ptrdiff_t>(key / 16) * 16 * dim;
     const float* row = rows + i * stride;
-    if (isa && key % 16 == 0 && left >= 16) {
-      isa->pack_panel(row, stride, dim, panel);
+    if (isa >= 0 && key % 16 == 0 && left >= 16) {
+      fovea::f32::pack_panel_at(isa, row, stride, dim, panel);
       i += 16;
     } else {
       scatter(panel, key % 16, row, dim);

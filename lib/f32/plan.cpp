@@ -238,8 +238,8 @@ int32_t make_plan(const fovea_attention* call, plan& p) {
   if (const int32_t s = check_part(a.part, p)) return s;
   if (const int32_t s = check_partials(a, p)) return s;
   if (const int32_t s = check_overlap(p.bytes)) return s;
-  p.isa = find_kernel(a.isa);
-  if (!p.isa) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
+  p.isa = find_isa(a.isa);
+  if (p.isa < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
   p.core = profile_of_this_core();
   return FOVEA_OK;
 }

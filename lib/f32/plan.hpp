@@ -9,8 +9,6 @@
 
 namespace fovea::f32 {
 
-struct kernel;
-
 constexpr int block_keys = 256; // keys of one softmax step, aligned to absolute key 0
 constexpr int span_keys = 4096; // keys that are summed alone before they are merged
 // Of a row of scores: a stride of 1,024 bytes would fold rows onto few cache sets.
@@ -70,7 +68,7 @@ struct plan {
   int32_t first_span, spans; // spans of 4,096 keys from absolute key 0 that the given keys touch
   int32_t part, parts;
   float* partials;
-  const kernel* isa;
+  int32_t isa; // its place in the tables of kernels
   core_profile core;
   footprint bytes;
 };

@@ -18,7 +18,7 @@ struct sizes {
 
 // The largest number of rows, at most `limit`, that the shapes of this ISA fill: whole groups, or one smaller
 // group.
-int fitting_rows(const kernel& k, int limit) {
+int fitting_rows(const attention_kernel& k, int limit) {
   if (limit >= k.tile_rows[0]) return limit / k.tile_rows[0] * k.tile_rows[0];
   const int8_t* rows = k.tile_rows;
   while (*rows > limit) ++rows;
@@ -26,7 +26,7 @@ int fitting_rows(const kernel& k, int limit) {
 }
 // A number of rows that holds n in whole groups: few more than n, where two groups of the second shape are
 // larger than one of the first.
-int holding_rows(const kernel& k, int n) {
+int holding_rows(const attention_kernel& k, int n) {
   const int largest = k.tile_rows[0], second = k.tile_rows[1],
             step = n % largest && 2 * second > largest ? second : largest;
   if (n >= largest) return (n + step - 1) / step * step;
@@ -93,14 +93,15 @@ constexpr int few_panels = 2;
 // So few rows of queries take rows of K as they stand: panels would cost more than they save.
 bool takes_key_rows(const plan& p, int64_t rows) { return !p.packed_keys && rows <= 4 && p.dim % 4 == 0; }
 bool takes_4x4(const plan& p) {
-  return p.isa->scores_4x4 && takes_key_rows(p, p.rows) && p.rows > 2 && p.dim % scores_4x4_columns == 0;
+  return attention_at(p.isa).scores_4x4 && takes_key_rows(p, p.rows) && p.rows > 2 &&
+         p.dim % scores_4x4_columns == 0;
 }
 
 // Where heads have few rows and keys, each phase is so short that it waits for the end of the one before it:
 // there several heads share a tile, at least four of them, or as many as there are. All rows see the same
 // keys, of one block. Returned weights are made row by row, and want panels that stay.
 int heads_in_tile(const plan& p, int rows) {
-  const int room = static_cast<int>(smaller(p.isa->batched_rows, p.core.batched_rows));
+  const int room = static_cast<int>(smaller(attention_at(p.isa).batched_rows, p.core.batched_rows));
   if (p.partials || p.modify.weights.data || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
   if (p.see.first_key / block_keys != (p.see.end - 1) / block_keys) return 1;
   if (p.rows > p.group && !(seen_by(p.see, 0) == seen_by(p.see, (p.rows - 1) / p.group))) return 1;
@@ -111,7 +112,8 @@ sizes best_sizes(const plan& p) {
   int64_t panels = needed_panels(p);
   if (takes_key_rows(p, p.rows) && panels >= few_panels)
     panels = takes_4x4(p) ? scores_4x4_panels(p.dim) : few_panels;
-  const int rows = holding_rows(*p.isa, static_cast<int>(clamp(p.rows, 1, p.isa->rows))),
+  const attention_kernel& isa = attention_at(p.isa);
+  const int rows = holding_rows(isa, static_cast<int>(clamp(p.rows, 1, isa.rows))),
             heads = heads_in_tile(p, rows);
   return {rows + (heads - 1) * static_cast<int>(p.rows), heads,
           p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
@@ -145,7 +147,7 @@ bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
     n.heads -= fewer;
     n.rows -= fewer * static_cast<int>(p.rows);
   }
-  while (n.rows > 1 && bytes(p, n) > room) n.rows = fitting_rows(*p.isa, n.rows - 1);
+  while (n.rows > 1 && bytes(p, n) > room) n.rows = fitting_rows(attention_at(p.isa), n.rows - 1);
   n.panels = 0;
   const int64_t panel_bytes = 16 * static_cast<int64_t>(p.dim) * static_cast<int64_t>(sizeof(float));
   n.panels = smaller(best.panels, (room - bytes(p, n)) / panel_bytes);
@@ -169,7 +171,7 @@ route choose_route(const plan& p, const workspace& w) {
   } else {
     r.keys = all_fit ? key_source::packed_once : key_source::packed_few;
   }
-  r.four_row_tiles = p.isa->four_row_shapes && (p.rows == 3 || p.rows == 4) && w.rows >= 4 &&
+  r.four_row_tiles = attention_at(p.isa).four_row_shapes && (p.rows == 3 || p.rows == 4) && w.rows >= 4 &&
                      !p.core.prefetches_blocks;
   return r;
 }

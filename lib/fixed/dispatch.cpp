@@ -18,36 +18,10 @@ namespace fovea::fixed {
 namespace {
 
 const fixed_kernel* const kernels[] = {
-// the best last
-#if FOVEA_WITH_FIXED_SCALAR
-    &fixed_scalar_kernel,
-#endif
-#if FOVEA_WITH_FIXED_CORTEX_M
-    &fixed_cortex_m_kernel,
-#endif
-#if FOVEA_WITH_FIXED_AVX2
-    &fixed_avx2_kernel,
-#endif
-#if FOVEA_WITH_FIXED_AVXVNNI
-    &fixed_avxvnni_kernel,
-#endif
-#if FOVEA_WITH_FIXED_AVX512VNNI
-    &fixed_avx512vnni_kernel,
-#endif
-#if FOVEA_WITH_FIXED_NEON
-    &fixed_neon_kernel,
-#endif
-#if FOVEA_WITH_FIXED_DOTPROD
-    &fixed_dotprod_kernel,
-#endif
-#if FOVEA_WITH_FIXED_I8MM
-    &fixed_i8mm_kernel,
-#endif
+    // the best last
+#define FOVEA_FIXED_ISA(name, constant, text) &fixed_##name##_kernel,
+#include "isa/list.hpp"
 };
-
-const char* const names[] = {"best",    "scalar", "avx2",  "avxvnni", "avx512vnni", "neon",
-                             "dotprod", "i8mm",   "thumb", "dsp",     "helium"};
-static_assert(sizeof names / sizeof *names == FOVEA_FIXED_ISA_END);
 
 } // namespace
 
@@ -68,5 +42,15 @@ int32_t fovea_fixed_isa() {
 int32_t fovea_fixed_has_isa(int32_t isa) { return fovea::fixed::find_fixed_kernel(isa) != nullptr; }
 
 const char* fovea_fixed_isa_name(int32_t isa) {
-  return isa >= 0 && isa < FOVEA_FIXED_ISA_END ? fovea::fixed::names[isa] : "unknown";
+  switch (isa) {
+    case FOVEA_FIXED_BEST:
+      return "best";
+#define FOVEA_FIXED_ISA(name, constant, text) \
+  case constant:                              \
+    return text;
+#define FOVEA_ALL_ISAS 1
+#include "isa/list.hpp"
+    default:
+      return "unknown";
+  }
 }

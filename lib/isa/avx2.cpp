@@ -15,6 +15,14 @@ struct avx2 : avx_isa {
   static constexpr int rows = 48, batched_rows = 128;
 };
 } // namespace
-const kernel avx2_kernel = kernel_of<avx2>(FOVEA_AVX2);
+
+const attention_kernel avx2_attention = attention_of<avx2>;
+void avx2_merge(const plan& p) { merge_partials<avx2>(p); }
+void avx2_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
+  pack_one_panel<avx2>(rows, stride, dim, panel);
+}
+void avx2_softmax(const softmax_job& job) { softmax_rows<avx2>(job); }
+void avx2_matvec(const matvec_job& job) { matvec_rows<avx2>(job); }
+
 } // namespace fovea::f32
 #endif

@@ -14,6 +14,14 @@ struct avx512 : avx512_isa {
   static constexpr int rows = 48, batched_rows = 128;
 };
 } // namespace
-const kernel avx512_kernel = kernel_of<avx512>(FOVEA_AVX512);
+
+const attention_kernel avx512_attention = attention_of<avx512>;
+void avx512_merge(const plan& p) { merge_partials<avx512>(p); }
+void avx512_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
+  pack_one_panel<avx512>(rows, stride, dim, panel);
+}
+void avx512_softmax(const softmax_job& job) { softmax_rows<avx512>(job); }
+void avx512_matvec(const matvec_job& job) { matvec_rows<avx512>(job); }
+
 } // namespace fovea::f32
 #endif

@@ -3,25 +3,25 @@
 
 #if FOVEA_WITH_FIXED_CORTEX_M
 #include "isa/fixed_table.hpp"
-#if defined(__ARM_FEATURE_MVE)
+#if FOVEA_WITH_FIXED_HELIUM
 #include "fixed/dot/helium.hpp"
-#elif defined(__ARM_FEATURE_DSP)
+#elif FOVEA_WITH_FIXED_DSP
 #include "fixed/dot/dsp.hpp"
-#elif defined(__arm__) && __ARM_ARCH < 7
+#elif FOVEA_WITH_FIXED_THUMB
 #include "fixed/dot/thumb.hpp"
 #else
 #include "fixed/dot/scalar.hpp"
 #endif
 
 namespace fovea::fixed {
-#if defined(__ARM_FEATURE_MVE)
-const fixed_kernel fixed_cortex_m_kernel = compact_kernel_of<helium_dot>(FOVEA_FIXED_HELIUM);
-#elif defined(__ARM_FEATURE_DSP)
-const fixed_kernel fixed_cortex_m_kernel = compact_kernel_of<dsp_dot>(FOVEA_FIXED_DSP);
-#elif defined(__arm__) && __ARM_ARCH < 7
-const fixed_kernel fixed_cortex_m_kernel = compact_kernel_of<thumb_dot>(FOVEA_FIXED_THUMB);
-#else
-const fixed_kernel fixed_cortex_m_kernel = compact_kernel_of<scalar_dot>(FOVEA_FIXED_SCALAR);
+#if FOVEA_WITH_FIXED_HELIUM
+const fixed_kernel fixed_helium_kernel = compact_kernel_of<helium_dot>(FOVEA_FIXED_HELIUM);
+#elif FOVEA_WITH_FIXED_DSP
+const fixed_kernel fixed_dsp_kernel = compact_kernel_of<dsp_dot>(FOVEA_FIXED_DSP);
+#elif FOVEA_WITH_FIXED_THUMB
+const fixed_kernel fixed_thumb_kernel = compact_kernel_of<thumb_dot>(FOVEA_FIXED_THUMB);
+#elif FOVEA_WITH_FIXED_COMPACT
+const fixed_kernel fixed_scalar_kernel = compact_kernel_of<scalar_dot>(FOVEA_FIXED_SCALAR);
 #endif
 } // namespace fovea::fixed
 #endif

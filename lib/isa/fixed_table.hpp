@@ -4,7 +4,11 @@
 #include "fixed/kernel.hpp"
 
 namespace fovea::fixed {
-extern const fixed_kernel fixed_scalar_kernel, fixed_avx2_kernel, fixed_avxvnni_kernel,
-    fixed_avx512vnni_kernel, fixed_neon_kernel, fixed_dotprod_kernel, fixed_i8mm_kernel,
-    fixed_cortex_m_kernel, fixed_wide_kernel;
+
+#define FOVEA_FIXED_ISA(name, constant, text) extern const fixed_kernel fixed_##name##_kernel;
+#define FOVEA_ALL_ISAS 1
+#include "isa/list.hpp"
+
+extern const fixed_kernel fixed_wide_kernel; // S16
+
 } // namespace fovea::fixed

@@ -13,6 +13,14 @@ struct neon : neon_isa {
   static constexpr int rows = 24, batched_rows = 32;
 };
 } // namespace
-const kernel neon_kernel = kernel_of<neon>(FOVEA_NEON);
+
+const attention_kernel neon_attention = attention_of<neon>;
+void neon_merge(const plan& p) { merge_partials<neon>(p); }
+void neon_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
+  pack_one_panel<neon>(rows, stride, dim, panel);
+}
+void neon_softmax(const softmax_job& job) { softmax_rows<neon>(job); }
+void neon_matvec(const matvec_job& job) { matvec_rows<neon>(job); }
+
 } // namespace fovea::f32
 #endif

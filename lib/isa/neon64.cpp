@@ -14,6 +14,14 @@ struct neon64 : neon_isa {
   static constexpr int rows = 24, batched_rows = 32;
 };
 } // namespace
-const kernel neon64_kernel = kernel_of<neon64>(FOVEA_NEON64);
+
+const attention_kernel neon64_attention = attention_of<neon64>;
+void neon64_merge(const plan& p) { merge_partials<neon64>(p); }
+void neon64_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
+  pack_one_panel<neon64>(rows, stride, dim, panel);
+}
+void neon64_softmax(const softmax_job& job) { softmax_rows<neon64>(job); }
+void neon64_matvec(const matvec_job& job) { matvec_rows<neon64>(job); }
+
 } // namespace fovea::f32
 #endif

@@ -1,6 +1,7 @@
 // Plain floats. On x86 this file is compiled for fma, and chosen only where the CPU has it.
 #include "common/build.hpp"
 
+#if FOVEA_WITH_SCALAR
 #include "f32/kernel/attend.hpp"
 #include "isa/scalar_isa.hpp"
 #include "isa/table.hpp"
@@ -14,5 +15,14 @@ struct scalar : scalar_isa {
   static constexpr int rows = 24, batched_rows = 0;
 };
 } // namespace
-const kernel scalar_kernel = kernel_of<scalar>(FOVEA_SCALAR);
+
+const attention_kernel scalar_attention = attention_of<scalar>;
+void scalar_merge(const plan& p) { merge_partials<scalar>(p); }
+void scalar_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
+  pack_one_panel<scalar>(rows, stride, dim, panel);
+}
+void scalar_softmax(const softmax_job& job) { softmax_rows<scalar>(job); }
+void scalar_matvec(const matvec_job& job) { matvec_rows<scalar>(job); }
+
 } // namespace fovea::f32
+#endif

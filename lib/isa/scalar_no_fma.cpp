@@ -15,6 +15,14 @@ struct scalar_no_fma : no_fma_isa {
   static constexpr int rows = 24, batched_rows = 0;
 };
 } // namespace
-const kernel scalar_no_fma_kernel = kernel_of<scalar_no_fma>(FOVEA_SCALAR_NO_FMA);
+
+const attention_kernel scalar_no_fma_attention = attention_of<scalar_no_fma>;
+void scalar_no_fma_merge(const plan& p) { merge_partials<scalar_no_fma>(p); }
+void scalar_no_fma_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
+  pack_one_panel<scalar_no_fma>(rows, stride, dim, panel);
+}
+void scalar_no_fma_softmax(const softmax_job& job) { softmax_rows<scalar_no_fma>(job); }
+void scalar_no_fma_matvec(const matvec_job& job) { matvec_rows<scalar_no_fma>(job); }
+
 } // namespace fovea::f32
 #endif

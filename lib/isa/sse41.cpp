@@ -13,6 +13,14 @@ struct sse41 : xsimd_isa<xsimd::sse4_1> {
   static constexpr int rows = 24, batched_rows = 32;
 };
 } // namespace
-const kernel sse41_kernel = kernel_of<sse41>(FOVEA_SSE41);
+
+const attention_kernel sse41_attention = attention_of<sse41>;
+void sse41_merge(const plan& p) { merge_partials<sse41>(p); }
+void sse41_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
+  pack_one_panel<sse41>(rows, stride, dim, panel);
+}
+void sse41_softmax(const softmax_job& job) { softmax_rows<sse41>(job); }
+void sse41_matvec(const matvec_job& job) { matvec_rows<sse41>(job); }
+
 } // namespace fovea::f32
 #endif

@@ -1,8 +1,17 @@
-// All kernels that a build may hold; each stands in a file of its own, compiled with the flags of its ISA.
+// What each ISA offers to the operations on floats; lib/isa/<name>.cpp defines it, compiled with the flags of
+// its ISA. Operations find theirs by one table each (lib/f32/dispatch.cpp), so a program links what it calls.
 #pragma once
 #include "f32/kernel.hpp"
 
 namespace fovea::f32 {
-extern const kernel scalar_no_fma_kernel, scalar_kernel, sse41_kernel, avx2_kernel, avx512_kernel,
-    neon_kernel, neon64_kernel;
+
+#define FOVEA_ISA(name, constant, text)                                               \
+  extern const attention_kernel name##_attention;                                     \
+  void name##_merge(const plan& p);                                                   \
+  void name##_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel); \
+  void name##_softmax(const softmax_job& job);                                        \
+  void name##_matvec(const matvec_job& job);
+#define FOVEA_ALL_ISAS 1
+#include "isa/list.hpp"
+
 } // namespace fovea::f32

@@ -183,22 +183,11 @@ void pack_one_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) 
 }
 
 template <class Isa, class... Shapes>
-constexpr kernel kernel_with(int32_t isa, shape_list<Shapes...>) {
-  return {isa,
-          {Shapes::rows...},
-          Isa::rows,
-          Isa::batched_rows,
-          Isa::scores_4x4,
-          Isa::four_row_shapes,
-          attend_tile<Isa>,
-          merge_partials<Isa>,
-          pack_one_panel<Isa>,
-          softmax_rows<Isa>,
-          matvec_rows<Isa>};
+constexpr attention_kernel attention_with(shape_list<Shapes...>) {
+  return {{Shapes::rows...},    Isa::rows,       Isa::batched_rows, Isa::scores_4x4,
+          Isa::four_row_shapes, attend_tile<Isa>};
 }
 template <class Isa>
-constexpr kernel kernel_of(int32_t isa) {
-  return kernel_with<Isa>(isa, typename Isa::shapes{});
-}
+constexpr attention_kernel attention_of = attention_with<Isa>(typename Isa::shapes{});
 
 } // namespace fovea::f32
