@@ -3,18 +3,15 @@
 #pragma once
 #include <arm_neon.h>
 
-#include "f32/kernel/floats.hpp"
+#include "isa/contract.hpp"
 
 namespace fovea::f32 {
 
-struct neon_isa {
+struct neon_isa : isa_defaults {
   using reg = float32x4_t;
-  static constexpr int lanes = 4, columns_at_once = 4, rows_a_pointer = 1;
-  static constexpr int crowded = 1000;
-  static constexpr bool smaller_stairs = false, joins_rows = false, scores_4x4 = false,
-                        four_row_shapes = false, tells_fraction = false, fetches_values = false;
+  static constexpr int lanes = 4;
 #if defined(__aarch64__)
-  static constexpr bool by_lane = true; // a product may take one factor from any lane of a register
+  static constexpr bool by_lane = true;
   using sixteen = float32x4x4_t;
   // In assembly, because compilers copy and spill accumulators of intrinsics here, and make two instructions
   // of a load that moves p on. Volatile keeps loads where they are written: earlier ones would need more
@@ -36,8 +33,11 @@ struct neon_isa {
     return vld1q_f32_x4((p += step) - step);
   }
   static FOVEA_INLINE sixteen add_products(const float* z, const sixteen& x, const reg (&y)[4]) {
-    return {{fma(x.val[0], y[0], load(z)), fma(x.val[1], y[1], load(z)), fma(x.val[2], y[2], load(z)),
-             fma(x.val[3], y[3], load(z))}};
+    return {
+        { fma(x.val[0], y[0], load(z)),
+          fma(x.val[1], y[1], load(z)),
+          fma(x.val[2], y[2], load(z)),
+          fma(x.val[3], y[3], load(z)) }};
   }
 #else
   static FOVEA_INLINE sixteen load_sixteen(const float*& p, ptrdiff_t step) { // step floats on
@@ -63,8 +63,6 @@ struct neon_isa {
   }
 #endif
   static FOVEA_INLINE sixteen load_sixteen(const float* p) { return vld1q_f32_x4(p); }
-#else
-  static constexpr bool by_lane = false;
 #endif
   static FOVEA_INLINE reg load(const float* p) { return vld1q_f32(p); }
   static FOVEA_INLINE void store(float* p, reg x) { vst1q_f32(p, x); }
@@ -125,7 +123,9 @@ struct neon_isa {
 
  private:
 #if defined(__aarch64__)
-  static FOVEA_INLINE float32x4x2_t pairs(reg a, reg b) { return {{vtrn1q_f32(a, b), vtrn2q_f32(a, b)}}; }
+  static FOVEA_INLINE float32x4x2_t pairs(reg a, reg b) {
+    return {{ vtrn1q_f32(a, b), vtrn2q_f32(a, b) }};
+  }
   static FOVEA_INLINE reg low_halves(reg a, reg b) {
     return vreinterpretq_f32_f64(vzip1q_f64(vreinterpretq_f64_f32(a), vreinterpretq_f64_f32(b)));
   }

@@ -12,7 +12,7 @@ namespace {
 // the chains stay the same.
 struct scalar : scalar_isa {
   using shapes = shape_list<shape<4, 1, 4>, shape<2, 1, 8>, shape<1, 1, 8>>;
-  static constexpr int rows = 24, batched_rows = 0;
+  static constexpr int rows = 24;
 };
 } // namespace
 

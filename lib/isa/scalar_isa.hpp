@@ -2,17 +2,13 @@
 #pragma once
 #include <cstring>
 
-#include "f32/kernel/floats.hpp"
+#include "isa/contract.hpp"
 
 namespace fovea::f32 {
 
-struct scalar_isa {
+struct scalar_isa : isa_defaults {
   using reg = float;
   static constexpr int lanes = 1;
-  static constexpr int crowded = 1000;
-  static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, scores_4x4 = false,
-                        four_row_shapes = false, tells_fraction = false, fetches_values = false;
-  static constexpr int columns_at_once = 4, rows_a_pointer = 1;
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
   static FOVEA_INLINE reg spread(float x) { return x; }

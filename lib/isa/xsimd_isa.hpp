@@ -3,20 +3,16 @@
 #pragma once
 #include <xsimd/xsimd.hpp>
 
-#include "f32/kernel/floats.hpp"
+#include "isa/contract.hpp"
 
 namespace fovea::f32 {
 
 template <class Arch>
-struct xsimd_isa {
+struct xsimd_isa : isa_defaults {
   using reg = xsimd::batch<float, Arch>;
   using ints = xsimd::batch<int32_t, Arch>;
   static constexpr int lanes = static_cast<int>(reg::size);
-  static constexpr int crowded = 1000; // registers in use from which on add_product is called for: never
-  static constexpr bool by_lane = false, smaller_stairs = false, joins_rows = false, scores_4x4 = false;
-  static constexpr bool four_row_shapes = false, tells_fraction = false, fetches_values = false;
-  static constexpr int columns_at_once = 4,
-                       rows_a_pointer = 3; // an address may add another register once or twice
+  static constexpr int rows_a_pointer = 3;
   static FOVEA_INLINE reg load(const float* p) { return reg::load_unaligned(p); }
   static FOVEA_INLINE void store(float* p, reg x) { x.store_unaligned(p); }
   static FOVEA_INLINE reg spread(float x) { return reg(x); }

@@ -6,6 +6,7 @@
 #include "f32/kernel/row_softmax.hpp"
 #include "f32/kernel/scores_4x4.hpp"
 #include "f32/kernel/values.hpp"
+#include "isa/contract.hpp"
 
 namespace fovea::f32 {
 
@@ -184,6 +185,7 @@ void pack_one_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) 
 
 template <class Isa, class... Shapes>
 constexpr attention_kernel attention_with(shape_list<Shapes...>) {
+  static_assert(keeps_contract<Isa>());
   return {{Shapes::rows...},    Isa::rows,       Isa::batched_rows, Isa::scores_4x4,
           Isa::four_row_shapes, attend_tile<Isa>};
 }

@@ -14,6 +14,14 @@ constexpr int largest_rows(shape_list<Shape, Smaller...>) {
   return Shape::rows;
 }
 
+template <class Shape, class... Smaller>
+constexpr int smallest_rows(shape_list<Shape, Smaller...>) {
+  if constexpr (sizeof...(Smaller) > 0)
+    return smallest_rows(shape_list<Smaller...>{});
+  else
+    return Shape::rows;
+}
+
 // Shapes for tiles of three or four rows, of narrow vectors: they prefetch what comes soon.
 template <class Isa, class Shape>
 constexpr bool is_four_row_shape = Isa::four_row_shapes && Shape::rows == 4 && Shape::lanes == 8;

@@ -81,7 +81,7 @@ struct load_whole {
 template <class Isa, class Shape>
 constexpr bool is_crowded =
     Shape::rows > 2 &&
-    (Shape::rows + 1) * Shape::vectors* accumulator<Isa, Shape>::vector::regs + 1 >= Isa::crowded;
+    (Shape::rows + 1) * Shape::vectors* accumulator<Isa, Shape>::vector::regs + 1 >= Isa::pin_sums_from;
 
 template <class Rows, class Load, class Isa, class Shape>
 FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next, Load from,

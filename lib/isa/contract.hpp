@@ -1,0 +1,110 @@
+// The contract of an ISA of floats: what lib/isa/<name>.cpp must offer so that the kernels of lib/f32/kernel,
+// written once, run on it. An ISA derives from isa_defaults and states what differs; the
+// compiler names what is missing or has another type.
+#pragma once
+#include <type_traits>
+
+#include "f32/kernel/floats.hpp"
+
+namespace fovea::f32 {
+
+// What most ISAs do without. Who sets a flag offers the operations named beside it; no flag changes results.
+struct isa_defaults {
+  static constexpr int never = 1000;
+
+  // Rows of a tile that one address register reaches: 3 where an address may add another register once or
+  // twice.
+  static constexpr int rows_a_pointer = 1;
+  // Columns that rows of K are transposed by. With 8 also columns(row, t) of eight registers and column(t,
+  // i).
+  static constexpr int columns_at_once = 4;
+  // Registers in use from which on compilers would move sums about. There add_product(sum, a, b) keeps each
+  // in its place.
+  static constexpr int pin_sums_from = never;
+  // A product may take one factor from any lane of a register: fma_by_lane(a, lane, b, c), add_product,
+  // load_pair(p, x, y), load_sixteen(p), load_sixteen(p, step), add_products(z, x, y) and the type sixteen.
+  static constexpr bool by_lane = false;
+  // Where rows see different keys, tiles begin with the second shape: the first is larger than is needed.
+  static constexpr bool smaller_stairs = false;
+  // join_rows(rows, op): a lane for each row, its sixteen numbers joined by the fixed tree.
+  static constexpr bool joins_rows = false;
+  // Three or four rows of queries against four rows of K at a time: spread_within_quarters(row, t),
+  // transpose_quarters(row, t), spread_four(p) and store_quarters(p, stride, x). Wants sixteen lanes.
+  static constexpr bool scores_4x4 = false;
+  // Tiles of three or four rows that prefetch: the shapes four_row_scores and four_row_values.
+  static constexpr bool four_row_shapes = false;
+  // fraction(x): x - its nearest integer, 0 for infinity, in one instruction.
+  static constexpr bool tells_fraction = false;
+  // The largest tiles ask for values before they use them.
+  static constexpr bool fetches_values = false;
+  // Rows of several KV heads that may share a tile; 0 where that does not pay.
+  static constexpr int batched_rows = 0;
+};
+
+// Every ISA has
+//   reg, lanes           a register of 1, 4, 8 or 16 floats
+//   shapes               its tiles, largest first; the last has one row
+//   rows                 of a tile: a multiple of the largest shape
+//   load(p), store(p, x), spread(float)
+//   fma(a, b, c)         a * b + c, rounded once; without such an instruction the ISA carries no bit promise
+//   add, sub, mul, div (a, b), abs(x)
+//   max(x, floor), min(x, ceiling)   x where the two are unordered: a NaN stays
+//   sum_tree(x), largest(x)          over all lanes, i and i + lanes / 2 first
+//   inside(lane, from, to, a, b)     a where from <= lane < to, else b
+//   if_equal(x, value, a, b)         a where x == value, else b
+//   any_nan(x)
+//   split(x, m, n)       x = m * 2^n with m in [sqrt(1/2), sqrt(2))
+//   power(t)             2^n, where n + 127 stands in the low bits of the float t
+//   columns(row, t)      four columns of as many rows as a register has lanes; row(i) is where row i stands
+template <class Isa>
+constexpr bool keeps_contract() {
+  using reg = typename Isa::reg;
+  using of_one = reg (*)(reg);
+  using of_two = reg (*)(reg, reg);
+  static_assert(std::is_base_of_v<isa_defaults, Isa>, "an ISA derives from isa_defaults");
+  static_assert(Isa::lanes == 1 || Isa::lanes == 4 || Isa::lanes == 8 || Isa::lanes == 16,
+                "sixteen floats are whole registers");
+  static_assert(sizeof(reg) == Isa::lanes * sizeof(float), "a register is its lanes and nothing else");
+  static_assert(Isa::rows % largest_rows(typename Isa::shapes{}) == 0, "rows are groups of the first shape");
+  static_assert(smallest_rows(typename Isa::shapes{}) == 1, "the last shape has one row");
+
+  static_assert(std::is_same_v<decltype(&Isa::load), reg (*)(const float*)>, "load");
+  static_assert(std::is_same_v<decltype(&Isa::store), void (*)(float*, reg)>, "store");
+  static_assert(std::is_same_v<decltype(&Isa::spread), reg (*)(float)>, "spread");
+  static_assert(std::is_same_v<decltype(&Isa::fma), reg (*)(reg, reg, reg)>, "fma");
+  static_assert(std::is_same_v<decltype(&Isa::add), of_two>, "add");
+  static_assert(std::is_same_v<decltype(&Isa::sub), of_two>, "sub");
+  static_assert(std::is_same_v<decltype(&Isa::mul), of_two>, "mul");
+  static_assert(std::is_same_v<decltype(&Isa::div), of_two>, "div");
+  static_assert(std::is_same_v<decltype(&Isa::abs), of_one>, "abs");
+  static_assert(std::is_same_v<decltype(&Isa::max), of_two>, "max");
+  static_assert(std::is_same_v<decltype(&Isa::min), of_two>, "min");
+  static_assert(std::is_same_v<decltype(&Isa::sum_tree), float (*)(reg)>, "sum_tree");
+  static_assert(std::is_same_v<decltype(&Isa::largest), float (*)(reg)>, "largest");
+  static_assert(std::is_same_v<decltype(&Isa::inside), reg (*)(reg, float, float, reg, reg)>, "inside");
+  static_assert(std::is_same_v<decltype(&Isa::if_equal), reg (*)(reg, float, reg, reg)>, "if_equal");
+  static_assert(std::is_same_v<decltype(&Isa::any_nan), bool (*)(reg)>, "any_nan");
+  static_assert(std::is_same_v<decltype(&Isa::split), void (*)(reg, reg&, reg&)>, "split");
+  static_assert(std::is_same_v<decltype(&Isa::power), of_one>, "power");
+
+  // What a flag promises.
+  if constexpr (Isa::pin_sums_from != Isa::never || Isa::by_lane)
+    static_assert(std::is_same_v<decltype(&Isa::add_product), void (*)(reg&, reg, reg)>, "add_product");
+  if constexpr (Isa::by_lane)
+    static_assert(std::is_same_v<decltype(&Isa::fma_by_lane), reg (*)(reg, int, reg, reg)>, "fma_by_lane");
+  if constexpr (Isa::tells_fraction)
+    static_assert(std::is_same_v<decltype(&Isa::fraction), of_one>, "fraction");
+  if constexpr (Isa::columns_at_once == 8)
+    static_assert(std::is_same_v<decltype(&Isa::column), reg (*)(const reg(&)[8], int)>, "column");
+  if constexpr (Isa::scores_4x4) {
+    static_assert(Isa::lanes == 16, "four groups of four keys are one register");
+    static_assert(std::is_same_v<decltype(&Isa::spread_four), reg (*)(const float*)>, "spread_four");
+    static_assert(std::is_same_v<decltype(&Isa::store_quarters), void (*)(float*, ptrdiff_t, const reg*)>,
+                  "store_quarters");
+  }
+  if constexpr (Isa::four_row_shapes)
+    static_assert(Isa::four_row_scores::rows == 4 && Isa::four_row_values::rows == 4, "they have four rows");
+  return true;
+}
+
+} // namespace fovea::f32
