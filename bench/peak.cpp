@@ -8,8 +8,6 @@
 
 namespace bench {
 
-extern const isa_loops scalar_loops, scalar_no_fma_loops, sse41_loops, avx2_loops, avx512_loops, neon_loops;
-
 namespace {
 
 volatile float kept_float; // a result that nobody reads could be optimised away
@@ -22,38 +20,9 @@ timing time_of_turns(const isa_loops& loops, int64_t turns) {
 } // namespace
 
 const isa_loops* loops_of(int32_t isa) {
-  switch (isa) {
-#if BENCH_PEAK_OF_SCALAR
-    case FOVEA_SCALAR:
-      return &scalar_loops;
-#endif
-#if BENCH_PEAK_OF_SCALAR_NO_FMA
-    case FOVEA_SCALAR_NO_FMA:
-      return &scalar_no_fma_loops;
-#endif
-#if BENCH_PEAK_OF_SSE41
-    case FOVEA_SSE41:
-      return &sse41_loops;
-#endif
-#if BENCH_PEAK_OF_AVX2
-    case FOVEA_AVX2:
-      return &avx2_loops;
-#endif
-#if BENCH_PEAK_OF_AVX512
-    case FOVEA_AVX512:
-      return &avx512_loops;
-#endif
-#if BENCH_PEAK_OF_NEON
-    case FOVEA_NEON:
-      return &neon_loops;
-#endif
-#if BENCH_PEAK_OF_NEON64
-    case FOVEA_NEON64:
-      return &neon_loops;
-#endif
-    default:
-      return nullptr;
-  }
+  const loops_of_isa* row = all_loops;
+  while (row->isa != 0 && row->isa != isa) ++row;
+  return row->loops;
 }
 
 peak_meter::peak_meter(int32_t isa) : loops_(loops_of(isa)) {

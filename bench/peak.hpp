@@ -17,6 +17,12 @@ struct isa_loops {
   void (*copy)(const void* from, void* to, size_t bytes); // the same, and writes them elsewhere
 };
 
+struct loops_of_isa {
+  int32_t isa;
+  const isa_loops* loops;
+};
+extern const loops_of_isa all_loops[]; // CMake makes it; the last one has isa 0
+
 const isa_loops* loops_of(int32_t isa); // isa: FOVEA_AVX2 ...; null when this build has no loops for it
 
 // Takes samples of one ISA's multiply-add rate, each about 0.2 ms long: short enough to fall between the
