@@ -18,7 +18,7 @@ namespace fovea::fixed {
 namespace {
 
 const fixed_kernel* const kernels[] = {
-    // the best last
+// the best last
 #define FOVEA_FIXED_ISA(name, constant, text) &fixed_##name##_kernel,
 #include "isa/list.hpp"
 };

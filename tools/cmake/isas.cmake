@@ -1,4 +1,5 @@
-# Which ISAs this compiler builds and the flags of each. FOVEA_ISAS lists them; a new ISA is one file in lib/isa and two lines here.
+# Which ISAs this compiler builds and the flags of each. FOVEA_ISAS and FOVEA_FIXED_ISAS list them; a new ISA has a file and a row of
+# list.hpp in lib/isa, and its name and flags here.
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
 
@@ -65,16 +66,23 @@ if(FOVEA_ISAS STREQUAL "scalar" AND NOT "scalar" IN_LIST fovea_known_isas) # ask
   message(STATUS "fovea: this compiler has no fma, so FOVEA_ISAS=scalar becomes scalar_no_fma")
   set_property(CACHE FOVEA_ISAS PROPERTY VALUE scalar_no_fma)
 endif()
-foreach(isa IN LISTS FOVEA_ISAS)
-  if(NOT isa IN_LIST fovea_known_isas)
-    message(FATAL_ERROR "FOVEA_ISAS names '${isa}', but this compiler builds only: ${fovea_known_isas}.")
+
+# A list of ISAs that a user may give: all are built by this compiler, and one is among them that every machine has.
+function(fovea_check_isas list known for_every_machine)
+  foreach(isa IN LISTS ${list})
+    if(NOT isa IN_LIST known)
+      message(FATAL_ERROR "${list} names '${isa}', but this compiler builds only: ${known}.")
+    endif()
+    if(isa IN_LIST for_every_machine)
+      set(runs_everywhere ON)
+    endif()
+  endforeach()
+  if(NOT runs_everywhere)
+    list(GET known 0 first)
+    message(FATAL_ERROR "${list} must hold ${first}, the ISA that every machine has: pass -D${list}=\"${first};${${list}}\".")
   endif()
-endforeach()
-if(NOT "scalar" IN_LIST FOVEA_ISAS AND NOT "scalar_no_fma" IN_LIST FOVEA_ISAS)
-  list(GET fovea_known_isas 0 fovea_every_machine)
-  message(FATAL_ERROR "FOVEA_ISAS must hold ${fovea_every_machine}, the ISA that every machine has: pass "
-                      "-DFOVEA_ISAS=\"${fovea_every_machine};${FOVEA_ISAS}\".")
-endif()
+endfunction()
+fovea_check_isas(FOVEA_ISAS "${fovea_known_isas}" "scalar;scalar_no_fma")
 set(FOVEA_NEEDS_XSIMD OFF)
 if(FOVEA_ISAS MATCHES "sse|avx")
   set(FOVEA_NEEDS_XSIMD ON)
@@ -82,9 +90,6 @@ endif()
 
 option(FOVEA_OPTIMISE "Optimise the kernels, whatever build type and flags a parent project has" ON)
 list(LENGTH FOVEA_ISAS fovea_isa_count)
-if(NOT FOVEA_OPTIMISE AND fovea_isa_count GREATER 1)
-  message(FATAL_ERROR "FOVEA_OPTIMISE=OFF needs -DFOVEA_ISAS=scalar: inline functions that are not inlined would be linked once for all ISAs.")
-endif()
 
 # Gives `source` the flags of `isa`. It is always optimised: otherwise it would hold weak copies of inline functions built with this
 # ISA's instructions, and the linker might keep those for everybody. With one ISA in all there is nothing to mix up, and MinSizeRel counts.
@@ -99,22 +104,30 @@ function(fovea_compile_for_isa source isa)
   set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${optimise} ${fovea_flags_${isa}})
 endfunction()
 
-# Kernels of integer attention: a file lib/isa/fixed_<name>.cpp each. A microcontroller has one, and its compiler flags say which.
-set(FOVEA_FIXED_ISAS scalar)
+# Kernels of integer attention: a file lib/isa/fixed_<name>.cpp each. A microcontroller has one, and its compiler flags say which. Those of
+# SIMD units are built beside the floats of that unit, unless FOVEA_FIXED_ISAS names others.
+set(fovea_known_fixed_isas scalar)
 if(NOT FOVEA_HOSTED)
-  set(FOVEA_FIXED_ISAS cortex_m) # -O2 also in a build for size: half of its code is hot, and Thumb-1 loses its high registers at -Os
+  set(fovea_known_fixed_isas cortex_m) # -O2 also in a build for size: half of its code is hot, and Thumb-1 loses its high registers at -Os
 endif()
-if(FOVEA_COMPILES_X86_64 AND "avx2" IN_LIST FOVEA_ISAS)
-  list(APPEND FOVEA_FIXED_ISAS avx2 avx512vnni)
+set(fovea_default_fixed_isas ${fovea_known_fixed_isas})
+if(FOVEA_COMPILES_X86_64)
+  list(APPEND fovea_known_fixed_isas avx2 avx512vnni)
   check_cxx_compiler_flag(-mavxvnni FOVEA_COMPILES_AVXVNNI)
   if(FOVEA_COMPILES_AVXVNNI)
-    list(APPEND FOVEA_FIXED_ISAS avxvnni)
+    list(APPEND fovea_known_fixed_isas avxvnni)
+  endif()
+  if("avx2" IN_LIST FOVEA_ISAS)
+    set(fovea_default_fixed_isas ${fovea_known_fixed_isas})
   endif()
   set(fovea_flags_fixed_avx2 -mavx2)
   set(fovea_flags_fixed_avxvnni -mavx2 -mavxvnni)
   set(fovea_flags_fixed_avx512vnni -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mprefer-vector-width=512)
-elseif(FOVEA_COMPILES_AARCH64 AND "neon64" IN_LIST FOVEA_ISAS)
-  list(APPEND FOVEA_FIXED_ISAS neon dotprod i8mm)
+elseif(FOVEA_COMPILES_AARCH64)
+  list(APPEND fovea_known_fixed_isas neon dotprod i8mm)
+  if("neon64" IN_LIST FOVEA_ISAS)
+    set(fovea_default_fixed_isas ${fovea_known_fixed_isas})
+  endif()
   set(fovea_flags_fixed_dotprod -mcpu=cortex-a76) # not -march, which would contradict the -mcpu of a toolchain file
   set(fovea_flags_fixed_i8mm -mcpu=cortex-a76+i8mm)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -123,11 +136,29 @@ elseif(FOVEA_COMPILES_AARCH64 AND "neon64" IN_LIST FOVEA_ISAS)
       list(APPEND fovea_flags_fixed_${isa} -fno-schedule-insns -fno-tree-ter)
     endforeach()
   endif()
-elseif(FOVEA_COMPILES_ARM_NEON AND ("neon" IN_LIST FOVEA_ISAS OR NOT FOVEA_COMPILES_FMA)) # integers need no fma
-  list(APPEND FOVEA_FIXED_ISAS neon)
+elseif(FOVEA_COMPILES_ARM_NEON)
+  list(APPEND fovea_known_fixed_isas neon)
+  if("neon" IN_LIST FOVEA_ISAS OR NOT FOVEA_COMPILES_FMA) # integers need no fma
+    set(fovea_default_fixed_isas ${fovea_known_fixed_isas})
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(fovea_flags_fixed_neon -fno-schedule-insns) # else it spills accumulators here, too
   endif()
+endif()
+
+set(FOVEA_FIXED_ISAS "" CACHE STRING "ISAs of integers to build into the library, a list with scalar in it; empty: those that go with FOVEA_ISAS")
+if(FOVEA_FIXED_ISAS STREQUAL "")
+  set(FOVEA_FIXED_ISAS ${fovea_default_fixed_isas}) # the setting stays empty, and follows FOVEA_ISAS later on
+endif()
+fovea_check_isas(FOVEA_FIXED_ISAS "${fovea_known_fixed_isas}" "scalar;cortex_m")
+if("i8mm" IN_LIST FOVEA_FIXED_ISAS AND NOT "dotprod" IN_LIST FOVEA_FIXED_ISAS)
+  message(FATAL_ERROR "FOVEA_FIXED_ISAS names i8mm without dotprod, which serves its single rows: pass \"${FOVEA_FIXED_ISAS};dotprod\".")
+endif()
+
+list(LENGTH FOVEA_FIXED_ISAS fovea_fixed_isa_count)
+if(NOT FOVEA_OPTIMISE AND (fovea_isa_count GREATER 1 OR fovea_fixed_isa_count GREATER 1))
+  message(FATAL_ERROR "FOVEA_OPTIMISE=OFF needs -DFOVEA_ISAS=scalar, and FOVEA_FIXED_ISAS empty or scalar: inline functions that are not "
+                      "inlined would be linked once for all ISAs.")
 endif()
 
 # What is built, and what is missed by a compiler that was not told of the core's SIMD unit.
