@@ -1,11 +1,12 @@
 # Part of ./dev: the targets, and what each one needs.
-all_targets="host a53 a72 a76 armv7 armv6 m0 m3 m4 m7 m33 m55"
+all_targets="host a53 a72 a76 armv7 armv6 riscv64 m0 m3 m4 m7 m33 m55"
 
 compiler_of() {
   case $1 in
     a53 | a72 | a76) echo aarch64-linux-gnu-g++ ;;
     armv7) echo arm-linux-gnueabihf-g++ ;;
     armv6) echo arm-linux-gnueabi-g++ ;;
+    riscv64) echo riscv64-linux-gnu-g++ ;;
     m*) echo arm-none-eabi-g++ ;;
     *) echo "${CXX:-c++}" ;;
   esac
@@ -15,6 +16,7 @@ emulator_of() {
   case $1 in
     a53 | a72 | a76) echo qemu-aarch64 ;;
     armv7 | armv6) echo qemu-arm ;;
+    riscv64) echo qemu-riscv64 ;;
     m*) echo qemu-system-arm ;;
   esac
 }
@@ -24,6 +26,7 @@ cpu_of() {
     a53 | a72 | a76) echo "cortex-$1" ;;
     armv7) echo cortex-a7 ;;
     armv6) echo arm1176 ;;
+    riscv64) echo rv64gc ;;
     m0) echo cortex-m0plus ;;
     m*) echo "cortex-$1" ;;
     *) sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | sed 1q | grep . || uname -m ;;
