@@ -26,7 +26,7 @@
 #define FOVEA_API __attribute__((visibility("default")))
 #endif
 #endif
-#define FOVEA_VERSION 200 /* major * 10000 + minor * 100 + patch; fovea_version() tells that of the library */
+#define FOVEA_VERSION 300 /* major * 10000 + minor * 100 + patch; fovea_version() tells that of the library */
 #ifdef __cplusplus
 extern "C" {
 #endif
