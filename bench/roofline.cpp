@@ -36,7 +36,9 @@ class picture {
     for (const result& r : results_)
       if (names_.empty() || names_.back() != r.what.name()) names_.push_back(r.what.name());
     height_ = std::max(440.0, line_height * static_cast<double>(names_.size()));
-    best_ = machine.back(); // ISAs come in the order of their rank
+    best_ = machine.back();
+    for (const limits& m : machine)
+      if (m.isa == fovea_isa()) best_ = m;
     find_axes();
   }
 
