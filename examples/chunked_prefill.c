@@ -1,4 +1,5 @@
-/* Causal prefill in chunks, as a device does it that must answer other work in between: the bits are those of one call. C99. */
+/* Causal prefill in chunks, so that a device can do other work in between. The bits are those of one call.
+ * C99. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,14 +11,16 @@ static float q[tokens][heads][dim], k[tokens][heads][dim], v[tokens][heads][dim]
 static float whole[tokens][heads][dim], pieces[tokens][heads][dim];
 static unsigned char scratch[FOVEA_SCRATCH_FAST(dim, dim, chunk, tokens)];
 
-/* Queries first .. first + count - 1 over all keys up to the last of them: the queries are the last keys, which is the default. */
+/* Queries first .. first + count - 1 over all keys up to the last of them. By default queries are the last
+ * keys. */
 static int32_t prefill(int first, int count, float* out) {
   fovea_attention a = {0};
   a.q.data = q[first];
   a.k.data = k;
   a.v.data = v;
   a.out.data = out;
-  a.q.head_stride = a.k.head_stride = a.v.head_stride = a.out.head_stride = dim; /* [token][head][dim], read in place */
+  /* [token][head][dim], read in place */
+  a.q.head_stride = a.k.head_stride = a.v.head_stride = a.out.head_stride = dim;
   a.q.token_stride = a.k.token_stride = a.v.token_stride = a.out.token_stride = heads * dim;
   a.q_heads = heads;
   a.dim = dim;
@@ -42,6 +45,7 @@ int main(void) {
     if (prefill(first, count, &pieces[first][0][0]) != FOVEA_OK) return 1;
   }
   if (memcmp(whole, pieces, sizeof whole) != 0) return 1;
-  printf("chunked_prefill: %d tokens in chunks of %d, the same bits as in one call\n", (int)tokens, (int)chunk);
+  printf("chunked_prefill: %d tokens in chunks of %d, the same bits as in one call\n", (int)tokens,
+         (int)chunk);
   return 0;
 }

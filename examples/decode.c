@@ -1,4 +1,4 @@
-/* Decode on fixed buffers: each new token writes its key and value and attends to all tokens so far. C99, no heap. */
+/* Decode on fixed buffers: each new token writes its key and value, and attends to all tokens so far. C99. */
 #include <stdio.h>
 
 #include "fovea/fovea.h"
@@ -10,14 +10,15 @@ static float k[kv_heads][capacity][dim], v[kv_heads][capacity][dim];
 static unsigned char scratch[FOVEA_SCRATCH(dim, dim)];
 FOVEA_ASSERT_FITS(scratch, dim, dim);
 
-static float made_up(int seed) { return (float)((seed * 37 + 11) % 64 - 32) / 32; } /* what a model would compute */
+/* In the place of numbers that a model would compute. */
+static float made_up(int seed) { return (float)((seed * 37 + 11) % 64 - 32) / 32; }
 
 static int32_t decode(int token) {
   fovea_attention step = {0};
   for (int g = 0; g < kv_heads; ++g)
     for (int c = 0; c < dim; ++c) {
       k[g][token][c] = made_up(token * 5 + g * 3 + c);
-      v[g][token][c] = g == 0 ? 1.0f : (float)token; /* head group 0 must give 1, group 1 a mean of the tokens */
+      v[g][token][c] = g == 0 ? 1.0f : (float)token; /* heads of group 0 give 1, of group 1 a mean */
     }
   for (int h = 0; h < heads; ++h)
     for (int c = 0; c < dim; ++c) q[h][c] = made_up(token * 7 + h + c);
@@ -26,7 +27,7 @@ static int32_t decode(int token) {
   step.k.data = k;
   step.v.data = v;
   step.out.data = out;
-  step.k.head_stride = step.v.head_stride = capacity * dim; /* heads are `capacity` rows apart, however many are filled */
+  step.k.head_stride = step.v.head_stride = capacity * dim; /* room for `capacity` rows per head */
   step.q_heads = heads;
   step.kv_heads = kv_heads;
   step.dim = dim;

@@ -1,5 +1,4 @@
-// Attention as one object of fixed size: its cache and its scratch live in .bss, sizes are known when it
-// compiles.
+// Attention as one object of fixed size in .bss, with its cache and its scratch. All sizes are constants.
 #include <cstdio>
 
 #include "fovea/fovea.hpp"

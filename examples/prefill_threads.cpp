@@ -1,4 +1,4 @@
-// Prefill of 8 heads by two threads: each takes one part, with scratch of its own; the bits are those of one
+// Prefill of 8 heads by two threads. Each takes one part, with scratch of its own. The bits are those of one
 // thread.
 #include <cstdio>
 #include <cstring>
