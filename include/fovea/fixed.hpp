@@ -1,6 +1,6 @@
 // fixed.hpp: from real scales to the integers of a fovea_fixed_scale, at compile time or once at start.
-// Header only; the double arithmetic here is for the host or for constant expressions: a device needs only
-// the numbers that come out.
+// Header only. Its double arithmetic is for the host or for constant expressions; a device needs only the
+// resulting numbers.
 #pragma once
 #include <cstdint>
 
@@ -16,7 +16,7 @@ struct real_scales { // real = scale * (integer - zero point)
 
 struct fixed_scale_answer {
   fovea_fixed_scale scale;
-  const char* refusal; // null: the scale is good; else a sentence about what cannot be honoured
+  const char* refusal; // null: the scale is good; else a sentence that says what is wrong
 };
 
 namespace detail {
@@ -97,8 +97,8 @@ constexpr const char* set_output(fovea_fixed_scale& s, double v, double out, int
 
 } // namespace detail
 
-// max_keys as in the call; dtype FOVEA_FIXED_S8 or FOVEA_FIXED_S16. q_and_k_have_zero_points makes room for
-// larger scores.
+// max_keys as in the call; dtype is FOVEA_FIXED_S8 or FOVEA_FIXED_S16. With q_and_k_have_zero_points, the
+// scale leaves room for larger scores.
 constexpr fixed_scale_answer make_fixed_scale(const real_scales& real, int32_t dim, int32_t max_keys = 512,
                                               int32_t dtype = FOVEA_FIXED_S8,
                                               bool q_and_k_have_zero_points = false) {

@@ -1,5 +1,5 @@
-// fixed_softmax.hpp: the numbers that TFLite's converter would make for its softmax. Header only; double
-// arithmetic, for the host.
+// fixed_softmax.hpp: the numbers that TFLite's converter makes for its softmax. Header only, with double
+// arithmetic for the host.
 #pragma once
 #include <cmath>
 #include <cstdint>

@@ -1,6 +1,7 @@
-/* fovea.h: attention on memory that the caller owns. C99 and C++; include nothing else.
+/* fovea.h: attention on memory that the caller owns. C99 and C++. Nothing else has to be included.
  *
- *   out[h][i] = sum_j p_ij v[g][j]   p_i = softmax_j(softcap(scale * q[h][i] . k[g][j]) + bias)   g = h / (q_heads / kv_heads)
+ *   out[h][i] = sum_j p_ij v[g][j]                  g = h / (q_heads / kv_heads)
+ *   p_i       = softmax_j(softcap(scale * q[h][i] . k[g][j]) + bias)
  *
  *   static unsigned char scratch[FOVEA_SCRATCH(64, 64)];
  *   fovea_attention a = {0};
@@ -8,12 +9,19 @@
  *   a.q_heads = 4; a.dim = 64; a.queries = 1; a.keys = 128;
  *   int32_t status = fovea_attend(&a, scratch, sizeof scratch);
  *
- * Every struct is valid when zeroed, and every zero is the default named beside it; where 0 is also a value, a flag says "given".
- * On any status but FOVEA_OK nothing was written. No heap, no exceptions, no errno, no I/O, no lock, no recursion.
- * Threads, tasks, ISRs: a call touches only its arguments, so calls may overlap in time when no two write the same bytes; an ISR
- * needs scratch of its own and a saved FPU context. Rounding must be "to nearest"; fovea changes no FPU mode.
- * Sizes are bytes, strides are elements. Data has the alignment of its element; scratch needs none (64 is a little faster).
- * Structs grow only into their reserved words: those must be zero. What this version does not offer is refused: FOVEA_UNSUPPORTED. */
+ * Defaults. Each struct is valid when zeroed. Zero is the default that the field's comment names. Where 0
+ * is also a value, a flag says that the field is given.
+ *
+ * Errors. A call returns a status. On any status but FOVEA_OK nothing was written. What this version does
+ * not offer is refused as FOVEA_UNSUPPORTED. There is no heap, exception, errno, I/O, lock or recursion.
+ *
+ * Threads, tasks, ISRs. A call touches only its arguments, so calls may overlap in time when no two of
+ * them write the same bytes. An ISR needs scratch of its own and a saved FPU context. Rounding must be "to
+ * nearest"; fovea changes no FPU mode.
+ *
+ * Units. Sizes are in bytes, strides in elements. Data must be aligned to its element; scratch may be at
+ * any address (a multiple of 64 is a little faster). Structs grow only into their reserved words, which
+ * must be zero. */
 #ifndef FOVEA_H
 #define FOVEA_H
 #include <stddef.h>
@@ -26,20 +34,28 @@
 #define FOVEA_API __attribute__((visibility("default")))
 #endif
 #endif
-#define FOVEA_VERSION 300 /* major * 10000 + minor * 100 + patch; fovea_version() tells that of the library */
+/* major * 10000 + minor * 100 + patch. fovea_version() returns that of the linked library. */
+#define FOVEA_VERSION 300
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Constants are int32_t in every struct: the size of an enum differs between ARM compilers. */
-enum { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2, FOVEA_I8 = 3, FOVEA_I16 = 4 }; /* dtype; this version: FOVEA_F32 */
-/* layout. ROWS: `dim` contiguous elements a token. PANELS (k only): [keys/16][dim][16], as fovea_pack_keys writes; whole panels are
- * readable, whatever stands behind the last key. Decoding from panels is fastest: nothing is ever repacked. */
-enum { FOVEA_ROWS = 0, FOVEA_PANELS = 1 };
-enum { FOVEA_ISA_BEST = 0, FOVEA_SCALAR, FOVEA_SSE41, FOVEA_AVX2, FOVEA_AVX512, FOVEA_NEON, FOVEA_NEON64, FOVEA_SCALAR_NO_FMA,
-       FOVEA_ISA_END };
+/* Constants are int32_t in each struct, because the size of an enum differs between ARM compilers. */
 
-/* A status is 0, or reason + 256 * argument: 0x0e03 is reason 0x03, FOVEA_RANGE, of argument 0x0e, FOVEA_ARG_SCALE. */
+/* dtype. This version takes FOVEA_F32 only. */
+enum { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2, FOVEA_I8 = 3, FOVEA_I16 = 4 };
+
+/* layout. FOVEA_ROWS: `dim` contiguous elements per token. FOVEA_PANELS (k only): [keys/16][dim][16], as
+ * fovea_pack_keys writes it. The last panel must be readable as a whole; what it holds behind the last key
+ * does not matter. Decoding is fastest from panels, because nothing is packed again. */
+enum { FOVEA_ROWS = 0, FOVEA_PANELS = 1 };
+
+/* isa */
+enum { FOVEA_ISA_BEST = 0, FOVEA_SCALAR, FOVEA_SSE41, FOVEA_AVX2, FOVEA_AVX512, FOVEA_NEON, FOVEA_NEON64,
+       FOVEA_SCALAR_NO_FMA, FOVEA_ISA_END };
+
+/* A status is 0, or reason + 256 * argument. Example: 0x0e03 is reason 0x03, FOVEA_RANGE, of argument 0x0e,
+ * FOVEA_ARG_SCALE. */
 enum { /* reasons: FOVEA_REASON(status) */
   FOVEA_OK = 0x00,
   FOVEA_NULL = 0x01,
@@ -54,7 +70,7 @@ enum { /* reasons: FOVEA_REASON(status) */
   FOVEA_UNSUPPORTED = 0x0a,
   FOVEA_REASON_END
 };
-enum { /* which argument is to blame: FOVEA_ARGUMENT(status) */
+enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_CALL = 0x00,
   FOVEA_ARG_Q = 0x01,
   FOVEA_ARG_K = 0x02,
@@ -94,13 +110,14 @@ enum { /* which argument is to blame: FOVEA_ARGUMENT(status) */
 #define FOVEA_ARGUMENT(status) (((status) >> 8) & 255)
 
 enum {                /* flags of a call */
-  FOVEA_CAUSAL = 1,   /* key j is seen when j <= p; p = position of the query */
+  FOVEA_CAUSAL = 1,   /* a query at position p sees key j when j <= p */
   FOVEA_POSITION = 2, /* `position` is given; else the queries are the last keys */
-  FOVEA_WINDOW = 4,   /* `window_left`, `window_right` are given, both inclusive; negative = open */
+  FOVEA_WINDOW = 4,   /* `window_left` and `window_right` are given, both inclusive; negative = open */
   FOVEA_SCALE = 8     /* `scale` is given; else 1 / sqrt(dim) */
 };
 
-/* heads x tokens x dim; the elements of a row are contiguous. A stride of 0: contiguous [head][token][dim]; negative: refused. */
+/* heads x tokens x dim. The elements of a row are contiguous. A stride of 0 means contiguous
+ * [head][token][dim]; a negative one is refused. */
 typedef struct fovea_in {
   const void *data;   /* may be null only when it has no element */
   const void *scales; /* of integer data; null: 1 */
@@ -109,22 +126,27 @@ typedef struct fovea_in {
 } fovea_in;
 
 typedef struct fovea_out {
-  void *data; /* its byte range, from first to last element, overlaps neither an input nor scratch nor partials */
+  void *data; /* its byte range, first to last element, must not overlap an input, scratch or partials */
   ptrdiff_t head_stride, token_stride;
   float scale; /* of integer data; 0 = 1 */
   int32_t dtype, zero_point, reserved;
 } fovea_out;
 
-typedef struct fovea_mask { /* bool: uint8_t, nonzero = attend. bias: float, added to the score; only -inf masks; a score is at most 2e38 */
-  const void *data;         /* null = no mask */
+/* [query][key]. Bool: uint8_t, nonzero = attend. Bias: float, added to the score. Only -inf masks a key;
+ * a score plus its bias is at most 2e38. */
+typedef struct fovea_mask {
+  const void *data;                    /* null = no mask */
   ptrdiff_t head_stride, query_stride; /* 0 = the same rows for all heads, the same row for all queries */
-  int32_t is_bias, keys;               /* keys 0 = all; from `keys` on everything is masked */
+  int32_t is_bias, keys;               /* keys: columns of the mask, 0 = all; behind them all is masked */
 } fovea_mask;
 
-typedef struct fovea_weights { /* softmax weights of chosen rows: data[(head - first_head) * queries + i - first_query][key] */
-  float *data;                 /* null = not wanted */
+/* Returned softmax weights, or scores, of chosen rows:
+ * data[(head - first_head) * queries + i - first_query][key] */
+typedef struct fovea_weights {
+  float *data;                                     /* null = not wanted */
   int32_t first_head, heads, first_query, queries; /* counts of 0: all from the first on */
-  /* 0 = weights, 0 where nothing is seen; 1 = scaled scores, 2 = after softcap, both of every key; 3 = after bias, -inf where not seen */
+  /* 0: weights, 0 for a key that is not seen. 1: scaled scores of all keys. 2: the same after softcap.
+   * 3: after bias, -inf for a key that is not seen. */
   int32_t stage, reserved;
 } fovea_weights;
 
@@ -136,62 +158,75 @@ typedef struct fovea_attention {
   fovea_in q, k, v;
   fovea_out out;
   int32_t q_heads, kv_heads, dim, v_dim; /* kv_heads 0 = q_heads, v_dim 0 = dim; dims up to 1024 */
-  int32_t queries, keys;                 /* keys = valid keys, 0 is allowed: rows that see no key become zeros */
-  int32_t first_key;                     /* absolute position of row 0 of k and v: positions, blocks and spans count from 0 */
-  int32_t flags, position;               /* position of query 0 among the keys, may be negative */
+  int32_t queries, keys;                 /* keys may be 0. A row that sees no key becomes zeros */
+  int32_t first_key;       /* absolute position of row 0 of k and v; all positions are absolute */
+  int32_t flags, position; /* position of query 0 among the keys, may be negative */
   int32_t window_left, window_right;
-  int32_t prefix;     /* keys 0 .. prefix-1 are seen by everybody, before causal and window */
-  int32_t keep_first; /* keys 0 .. keep_first-1 stay seen outside the window; causal still applies */
+  int32_t prefix;     /* keys 0 .. prefix-1 are seen by all queries, whatever causal and window say */
+  int32_t keep_first; /* keys 0 .. keep_first-1 are seen outside the window; causal still applies */
   float scale, softcap; /* scale: 0, or positive or negative of at least 1e-38; softcap 0 = off */
-  const float *alibi;   /* [q_heads] bias -alibi[h] * |p - j|, scores stop at -2e38; null = none */
-  const float *sinks;   /* [q_heads] a logit without a key, only in the denominator; -inf or null = none */
+  const float *alibi;   /* [q_heads] bias of -alibi[h] * |p - j|, scores stop at -2e38; null = none */
+  const float *sinks;   /* [q_heads] a logit without a key, in the denominator only; -inf or null = none */
   fovea_mask mask;
-  float *lse; /* [q_heads][queries] natural log of the denominator, sink included; -inf = neither key nor sink; null = not wanted */
+  float *lse; /* [q_heads][queries] natural log of the denominator with its sink, -inf where that is empty;
+               * null = not wanted */
   fovea_weights weights;
-  fovea_part part;      /* parts run in any order, also at the same time, each with scratch of its own */
-  void *partials;       /* null: no row is split. Else memory shared by all parts, and fovea_merge after the last of them */
+  fovea_part part;      /* parts may run in any order and at the same time, each with scratch of its own */
+  void *partials;       /* null: no row is split. Else memory that all parts share; then call fovea_merge */
   size_t partials_size; /* at least fovea_partials_size */
   int32_t isa;          /* 0 = the best of this machine; else exactly that one */
   int32_t ring;
   int32_t reserved[4];
 } fovea_attention;
-/* Key j is seen by query i, p = position + i, when first_key <= j < first_key + keys and
- * (j < prefix or ((not causal or j <= p) and (no window or j < keep_first or p - left <= j <= p + right))).
- * A key that a row does not see contributes nothing, whatever it holds; memory outside the given rows is never read. */
+/* Query i is at position p = position + i. It sees key j when first_key <= j < first_key + keys and
+ *   j < prefix or ((not causal or j <= p) and (no window or j < keep_first or p - left <= j <= p + right)).
+ * A key that a row does not see contributes nothing, whatever it holds. Memory outside the given rows is
+ * never read. */
 
 FOVEA_API int32_t fovea_attend(const fovea_attention *a, void *scratch, size_t scratch_size);
-FOVEA_API int32_t fovea_merge(const fovea_attention *a); /* joins the partials of all parts: after a barrier, once, by one thread */
-FOVEA_API int32_t fovea_check(const fovea_attention *a); /* the status fovea_attend would give with enough scratch */
-FOVEA_API size_t fovea_scratch_least(const fovea_attention *a); /* bytes; <= FOVEA_SCRATCH(dim, v_dim); 0 if the call is refused */
-FOVEA_API size_t fovea_scratch_best(const fovea_attention *a);  /* bytes; more is never used; 0 if the call is refused */
-FOVEA_API size_t fovea_partials_size(const fovea_attention *a); /* bytes for all parts together; 0 if the call is refused */
+/* Joins the partials of all parts: once, by one thread, after all parts have ended. */
+FOVEA_API int32_t fovea_merge(const fovea_attention *a);
+/* The status that fovea_attend would return with enough scratch. */
+FOVEA_API int32_t fovea_check(const fovea_attention *a);
+/* Bytes of scratch: the least that suffices, at most FOVEA_SCRATCH(dim, v_dim); the most that is ever used;
+ * and bytes of partials for all parts together. 0 if the call is refused. */
+FOVEA_API size_t fovea_scratch_least(const fovea_attention *a);
+FOVEA_API size_t fovea_scratch_best(const fovea_attention *a);
+FOVEA_API size_t fovea_partials_size(const fovea_attention *a);
 
-/* Writes `count` rows of keys into the panels of one kv head, as keys at .. at + count - 1. panels: FOVEA_UP16(keys) * dim floats. */
-FOVEA_API int32_t fovea_pack_keys(float *panels, int32_t at, const float *rows, ptrdiff_t row_stride, int32_t count, int32_t dim);
+/* Writes `count` rows of keys into the panels of one KV head, as keys at .. at + count - 1. The panels hold
+ * FOVEA_UP16(keys) * dim floats. */
+FOVEA_API int32_t fovea_pack_keys(float *panels, int32_t at, const float *rows, ptrdiff_t row_stride,
+                                  int32_t count, int32_t dim);
 
-FOVEA_API int32_t fovea_isa(void);                      /* the best ISA of this machine */
-FOVEA_API int32_t fovea_has_isa(int32_t isa);           /* 1 if a call may ask for it here */
-FOVEA_API const char *fovea_isa_name(int32_t isa);      /* constant text, never null: "avx2" */
-FOVEA_API const char *fovea_reason_text(int32_t status);   /* constant text, never null: "a stride is negative or too small" */
-FOVEA_API const char *fovea_argument_text(int32_t status); /* constant text, never null: "k" */
+FOVEA_API int32_t fovea_isa(void);            /* the best ISA of this machine */
+FOVEA_API int32_t fovea_has_isa(int32_t isa); /* 1 if a call may ask for it here */
+/* Constant texts, never null: "avx2", "a stride is negative or too small", "k". */
+FOVEA_API const char *fovea_isa_name(int32_t isa);
+FOVEA_API const char *fovea_reason_text(int32_t status);
+FOVEA_API const char *fovea_argument_text(int32_t status);
 FOVEA_API int32_t fovea_version(void);
 
-/* Scratch as a constant expression: enough on every ISA, for any number of heads, queries and keys, whatever the options.
- * Floats: a panel of 16 keys, a row of q, scores of a block, output of a span and of the row, sums of both, bookkeeping. */
 #ifdef __cplusplus
 #define FOVEA_AS_SIZE(n) static_cast<size_t>(n)
 #else
 #define FOVEA_AS_SIZE(n) ((size_t)(n))
 #endif
 #define FOVEA_UP16(n) ((FOVEA_AS_SIZE(n) + 15) / 16 * 16)
-#define FOVEA_SCRATCH(dim, v_dim) (64 + sizeof(float) * (17 * FOVEA_UP16(dim) + 272 + 2 * FOVEA_UP16(v_dim) + 2 * 16 + 96))
-/* With room for `rows` rows at once, of one kv head or of several that have few each, and for the panels of `keys` keys of one:
- * what speed wants. */
+/* Scratch as a constant expression. It is enough on each ISA, for any number of heads, queries and keys,
+ * with all options: a panel of 16 keys, a row of q, the scores of a block, the outputs of a span and of the
+ * row, the sums of both, and bookkeeping. */
+#define FOVEA_SCRATCH(dim, v_dim) \
+  (64 + sizeof(float) * (17 * FOVEA_UP16(dim) + 272 + 2 * FOVEA_UP16(v_dim) + 2 * 16 + 96))
+/* The same for speed: with room for `rows` rows at a time, of one KV head or of several that have few each,
+ * and for the panels of `keys` keys of one KV head. */
 #define FOVEA_SCRATCH_FAST(dim, v_dim, rows, keys) \
   (FOVEA_SCRATCH(dim, v_dim) +                     \
-   sizeof(float) * (FOVEA_UP16(keys) * FOVEA_AS_SIZE(dim) + FOVEA_UP16(rows) * (FOVEA_UP16(dim) + 2 * FOVEA_UP16(v_dim) + 272 + 96)))
-/* FOVEA_ASSERT_FITS(scratch, 64, 64); at file scope: does not compile when the array is too small. */
-#define FOVEA_ASSERT_FITS(array, dim, v_dim) extern char fovea_fits_##array[sizeof(array) >= FOVEA_SCRATCH(dim, v_dim) ? 1 : -1]
+   sizeof(float) * (FOVEA_UP16(keys) * FOVEA_AS_SIZE(dim) + \
+                    FOVEA_UP16(rows) * (FOVEA_UP16(dim) + 2 * FOVEA_UP16(v_dim) + 272 + 96)))
+/* FOVEA_ASSERT_FITS(scratch, 64, 64); at file scope does not compile when the array is too small. */
+#define FOVEA_ASSERT_FITS(array, dim, v_dim) \
+  extern char fovea_fits_##array[sizeof(array) >= FOVEA_SCRATCH(dim, v_dim) ? 1 : -1]
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-// fovea.hpp: the C++17 face of fovea. Header only: types become tags, sizes become constants, and every call
-// ends in the C ABI.
+// fovea.hpp: fovea for C++17. Header only: types become dtypes, sizes become constants, and each call ends in
+// the C interface.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -46,8 +46,8 @@ struct shape {
   std::int32_t v_dim = 0; // 0 = dim
 };
 
-// A call with everything else at its default; set options on the struct that comes back, then fovea_attend
-// it.
+// A call with all options at their defaults. Set options on the returned struct, then pass it to
+// fovea_attend.
 template <class T>
 constexpr fovea_attention attention(shape s, view<const T> q, view<const T> k, view<const T> v, view<T> out) {
   fovea_attention a{};
@@ -64,14 +64,14 @@ constexpr fovea_attention attention(shape s, view<const T> q, view<const T> k, v
   return a;
 }
 
-// Scratch that suffices for dim and v_dim on every ISA, whatever else the call asks for.
+// Scratch that suffices for Dim and VDim on each ISA, with all options.
 template <int Dim, int VDim = Dim>
 struct alignas(64) scratch {
   unsigned char bytes[FOVEA_SCRATCH(Dim, VDim)];
 };
 
-// Everything that decoding one sequence needs, in one object for .bss: keys and values of up to Capacity
-// tokens, and scratch.
+// All that decoding one sequence needs, in one object for .bss: keys and values of up to Capacity tokens, and
+// scratch.
 template <class T, int Heads, int KvHeads, int Dim, int Capacity>
 class fixed_attention {
   static_assert(Heads > 0 && KvHeads > 0 && Heads % KvHeads == 0,
@@ -80,8 +80,8 @@ class fixed_attention {
   static_assert(Capacity > 0, "room for at least one token");
 
  public:
-  // One token: k and v are [KvHeads][Dim]. When all places are taken the status is FOVEA_TOO_SMALL and
-  // nothing changes.
+  // One token: k and v are [KvHeads][Dim]. When the object is full, the status is FOVEA_TOO_SMALL and nothing
+  // changes.
   std::int32_t append(const T* k, const T* v) {
     if (!k) return FOVEA_NULL | FOVEA_ARG_K << 8;
     if (!v) return FOVEA_NULL | FOVEA_ARG_V << 8;
@@ -101,7 +101,7 @@ class fixed_attention {
     return fovea_attend(&a, scratch_.bytes, sizeof scratch_.bytes);
   }
 
-  // The call behind attend, for those who want to change it.
+  // The call that attend makes, for callers who want to change it.
   fovea_attention call(const T* q, T* out) const {
     constexpr std::ptrdiff_t head = std::ptrdiff_t{Capacity} * Dim;
     return attention<T>({Heads, KvHeads, Dim, 1, count_}, {q}, {&k_[0][0][0], head, Dim},
