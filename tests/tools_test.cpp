@@ -31,13 +31,6 @@ heat_map two_by_three() {
   return {"title", {"one", "two"}, {"a", "b", "c"}, matrix(2, 3, {.5f, .3f, .2f, 0, 1, 0})};
 }
 
-style rich(colours paint) {
-  style how;
-  how.blocks = true;
-  how.paint = paint;
-  return how;
-}
-
 int count_of(const std::string& text, const std::string& part) {
   int count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
@@ -75,21 +68,66 @@ TEST_CASE("tools: what is no UTF-8") {
 }
 
 TEST_CASE("tools: clipping keeps to its room and never cuts a letter") {
-  CHECK(clip("astronomer", 10, "..") == "astronomer");
-  CHECK(clip("astronomer", 6, "..") == "astr..");
-  CHECK(clip("astronomer", 6, "\u2026") == "astro\u2026");
-  CHECK(clip("\u732B\u732B\u732B", 5, "\u2026") == "\u732B\u732B\u2026");
-  CHECK(clip("\u732B\u732B\u732B", 4, "\u2026") == "\u732B\u2026");
-  CHECK(clip("cat", 1, "..") == " ");
-  CHECK(clip("e\u0301e\u0301e\u0301", 2, ".") == "e\u0301.");
+  struct {
+    const char* text;
+    int room;
+    const char* clipped;
+    const char* why;
+  } const rows[] = {
+      {"astronomer", 10, "astronomer", "it fits"},
+      {"astronomer", 6, "astro\u2026", "one column for the ellipsis"},
+      {"\u732B\u732B\u732B", 5, "\u732B\u732B\u2026", "two columns each"},
+      {"\u732B\u732B\u732B", 4, "\u732B\u2026", "half a letter does not fit"},
+      {"cat", 1, "\u2026", "room for the ellipsis alone"},
+      {"e\u0301e\u0301e\u0301", 2, "e\u0301\u2026", "an accent stays with its letter"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    CHECK(clip(row.text, row.room) == row.clipped);
+    CHECK(columns(clip(row.text, row.room)) <= row.room);
+  }
   CHECK(pad_left("\u732B", 4) == "  \u732B");
   CHECK(centre("ab", 5) == " ab  ");
 }
 
-TEST_CASE("tools: wrapping keeps vectors together") {
+TEST_CASE("tools: colours take no column") {
+  CHECK(columns("\x1b[38;5;16;48;5;227m .42 \x1b[0m") == 5);
+  CHECK(pad_right("\x1b[1mab\x1b[0m", 4) == "\x1b[1mab\x1b[0m  ");
+}
+
+TEST_CASE("tools: wrapping keeps vectors together and cuts what is wider than a line") {
   CHECK(wrap("one two three", 7) == std::vector<std::string>{"one two", "three"});
   CHECK(wrap("bank [0.5 0.5] here", 10) == std::vector<std::string>{"bank", "[0.5 0.5]", "here"});
+  CHECK(wrap("an extraordinarily long word", 8) ==
+        std::vector<std::string>{"an", "extraor\u2026", "long", "word"});
   CHECK(wrap("", 10).empty());
+  CHECK(split("[a b] c") == std::vector<std::string>{"[a", "b]", "c"}); // the words of a user
+}
+
+TEST_CASE("tools: ASCII in place of each letter, in as many columns") {
+  struct {
+    const char* text;
+    const char* ascii;
+    const char* why;
+  } const rows[] = {
+      {"cat \x1b[1m", "cat \x1b[1m", "ASCII stays"},
+      {"\u2500\u2502\u2514\u2026", "-|+~", "lines and the ellipsis"},
+      {"\u2591\u2592\u2593\u2588", ".+*#", "shades"},
+      {"caf\u00E9", "caf?", "an accent in one code point"},
+      {"cafe\u0301", "cafe", "an accent of its own"},
+      {"\u732B\U0001F408", "????", "two columns each"},
+      {"\xFF", "?", "no UTF-8"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    CHECK(to_ascii(row.text) == row.ascii);
+  }
+}
+
+TEST_CASE("tools: words of the command line are harmless and short inside a message") {
+  CHECK(quote("--frob") == "\"--frob\"");
+  CHECK(quote("\x1b[2J\xFF\u202E") == "\"?[2J??\"");
+  CHECK(columns(quote(std::string(100000, 'w'))) == 42);
 }
 
 TEST_CASE("tools: numbers") {
@@ -109,46 +147,50 @@ TEST_CASE("tools: numbers") {
 }
 
 TEST_CASE("tools: a table lines up, also with wide letters") {
-  style how;
   const table t{"Caption.", {"", "x", "longer"}, {{"cat", "1", "2"}, {"\u732B", "10", "-20"}}};
-  const std::vector<std::string> lines = table_lines(t, how);
+  const std::vector<std::string> lines = table_lines(t, 80);
   REQUIRE(lines.size() == 5);
   CHECK(lines[0] == "Caption.");
   CHECK(lines[1] == "        x  longer");
-  CHECK(lines[2] == "  ---------------");
+  CHECK(to_ascii(lines[2]) == "  ---------------");
   CHECK(lines[3] == "  cat   1       2");
   CHECK(columns(lines[4]) == columns(lines[3]));
 }
 
-TEST_CASE("tools: a table that is too wide goes on below, with its first column") {
-  style how;
-  how.width = 40;
+TEST_CASE("tools: a table that is too wide continues below, with its first column") {
   table t{"", {"word"}, {{"a-word-that-is-longer-than-its-room"}}};
   for (int i = 0; i < 12; ++i) {
     t.head.push_back("column" + std::to_string(i));
     t.rows[0].push_back(std::to_string(i));
   }
-  const std::vector<std::string> lines = table_lines(t, how);
+  CHECK_FALSE(fits(t, 40));
+  CHECK(fits(t, 16 + 2 + 10 * (2 + 7) + 2 * (2 + 8)));
+  const std::vector<std::string> lines = table_lines(t, 40);
   CHECK(lines.size() == 3 * 6);
-  for (const std::string& line : lines) CHECK(columns(line) <= how.width);
-  for (size_t i = 2; i < lines.size(); i += 3) CHECK(holds(lines[i], "a-word-that-is.."));
+  for (const std::string& line : lines) CHECK(columns(line) <= 40);
+  for (size_t i = 2; i < lines.size(); i += 3) CHECK(holds(lines[i], "a-word-that-is-\u2026"));
 }
 
-TEST_CASE("tools: a picture in ASCII, in blocks, in colours") {
+TEST_CASE("tools: a cell that is wider than the output is cut") {
+  const table t{std::string(100, 'c'), {"word", std::string(100, 'h')}, {{"a", std::string(100, 'x')}}};
+  for (const std::string& line : table_lines(t, 40)) CHECK(columns(line) <= 40);
+  CHECK(holds(table_lines(t, 40).back(), "xx\u2026"));
+  CHECK(table_lines({"", {"word"}, {{"alone"}}}, 40).size() == 3); // a table of one column
+}
+
+TEST_CASE("tools: a picture in shades, in ASCII, in colours") {
   const std::vector<heat_map> maps = {two_by_three()};
-  const std::vector<std::string> plain = picture_lines(maps, style());
-  REQUIRE(plain.size() == 4);
-  CHECK(holds(plain[2], "one +++ .50 --- .30 ::: .20"));
-  CHECK(holds(plain[3], "two     .00 @@@ 1.0     .00"));
-  const std::vector<std::string> blocks = picture_lines(maps, rich(colours::none));
-  CHECK(holds(blocks[3], "\u2588\u2588\u2588 1.0"));
-  CHECK_FALSE(holds(blocks[3], "\x1b"));
-  const std::vector<std::string> cube = picture_lines(maps, rich(colours::cube)),
-                                 full = picture_lines(maps, rich(colours::full));
-  CHECK(count_of(cube[2], "\x1b[38;5;") == 3);
-  CHECK(count_of(cube[2], ";48;5;") == 3);
-  CHECK(count_of(full[2], ";48;2;") == 3);
-  CHECK(count_of(full[2], "\x1b[0m") == 3);
+  const std::vector<std::string> shades = picture_lines(maps, 80, false);
+  REQUIRE(shades.size() == 4);
+  CHECK(holds(shades[3], "\u2588\u2588 1.0"));
+  CHECK(holds(to_ascii(shades[2]), "one ++ .50 .. .30 .. .20"));
+  CHECK(holds(to_ascii(shades[3]), "two    .00 ## 1.0    .00"));
+  CHECK_FALSE(holds(shades[3], "\x1b"));
+  const std::vector<std::string> colours = picture_lines(maps, 80, true);
+  CHECK(count_of(colours[2], "\x1b[38;5;") == 3);
+  CHECK(count_of(colours[2], ";48;5;") == 3);
+  CHECK(count_of(colours[2], "\x1b[0m") == 3);
+  for (const char* weight : {".50", ".30", ".20"}) CHECK(holds(colours[2], weight));
 }
 
 TEST_CASE("tools: pictures fit the width, whatever the number of words") {
@@ -156,24 +198,35 @@ TEST_CASE("tools: pictures fit the width, whatever the number of words") {
     heat_map map{"", {}, {}, matrix(words, words)};
     for (int i = 0; i < words; ++i) map.queries.push_back("quite-a-word-" + std::to_string(i));
     map.keys = map.queries;
-    for (int width : {80, 100, 200}) {
-      CAPTURE(words);
-      CAPTURE(width);
-      style how;
-      how.width = width;
-      for (const std::string& line : picture_lines({map, map}, how)) CHECK(columns(line) <= width);
+    for (int width : {40, 60, 80, 100, 200}) {
+      for (bool colour : {false, true}) {
+        CAPTURE(words);
+        CAPTURE(width);
+        for (const std::string& line : picture_lines({map, map}, width, colour))
+          CHECK(columns(line) <= width);
+      }
     }
   }
 }
 
+TEST_CASE("tools: pictures stand side by side as long as they fit") {
+  const std::vector<heat_map> maps = {two_by_three(), two_by_three()};
+  CHECK(picture_lines(maps, 80, true).size() == 4);     // 27 + 3 + 27 columns
+  CHECK(picture_lines(maps, 57, true).size() == 4);     // exactly
+  CHECK(picture_lines(maps, 56, true).size() == 4 + 5); // with an empty line between them
+}
+
 TEST_CASE("tools: colours rise with the weight and stay in range") {
+  // Of the 256 colours of xterm, those from 16 on are 16 + 36 red + 6 green + blue, each from 0 to 5.
+  const auto light = [](int colour) {
+    const int red = (colour - 16) / 36, green = (colour - 16) / 6 % 6, blue = (colour - 16) % 6;
+    return 0.2 * red + 0.7 * green + 0.1 * blue;
+  };
   for (int i = 0; i <= 20; ++i) {
-    const rgb colour = heat(i / 10.0 - 0.5);
-    for (int channel : colour) CHECK((channel >= 0 && channel <= 255));
-    CHECK((cube_heat(i / 10.0 - 0.5) >= 16 && cube_heat(i / 10.0 - 0.5) <= 231));
+    const int colour = heat_colour(i / 10.0 - 0.5);
+    CHECK((colour >= 16 && colour <= 231));
   }
-  const auto light = [](const rgb& c) { return 0.2 * c[0] + 0.7 * c[1] + 0.1 * c[2]; };
-  for (int i = 1; i <= 20; ++i) CHECK(light(heat(i / 20.0)) > light(heat((i - 1) / 20.0)));
+  for (int i = 1; i <= 10; ++i) CHECK(light(heat_colour(i / 10.0)) > light(heat_colour((i - 1) / 10.0)));
 }
 
 TEST_CASE("tools: the SVG has a field and a number for each weight, and words are escaped") {
@@ -237,6 +290,11 @@ TEST_CASE("tools: wrong arguments are refused with a sentence that says what to 
       {{"--sentence", " \t\u00A0"}, "has no word"},
       {{"--sentence", "\xFF"}, "is not UTF-8"},
       {{"--sentence", "a\x1b[31mb"}, "control character"},
+      {{"--sentence", "a\u202Eb"}, "control character"},
+      {{"--sentence", "a\u2066b"}, "control character"},
+      {{"--sentence", many_words(10000)}, "has 10000 words: give at most 64"},
+      {{"\x1b[31m"}, "\"?[31m\" is not a flag"},
+      {{"--\x1b[31m"}, "there is no flag --?[31m"},
       {{"--sentence", many_words(65)}, "has 65 words: give at most 64"},
       {{"--sentence", "a", "--second", ""}, "--second has no word"},
       {{"--sentence", "a", "--sentence", "b"}, "given twice"},

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sentence.hpp"
-#include "table.hpp"
 
 namespace demo {
 
@@ -23,8 +22,8 @@ inline const flag& find_flag(const std::vector<flag>& known, const std::string& 
   for (const flag& one : known)
     if (one.name == name) return one;
   if (name.rfind("-", 0) == 0)
-    throw usage_error("there is no flag " + name + ": " + command + " --help lists all flags");
-  throw usage_error("\"" + name + "\" is not a flag: " + command +
+    throw usage_error("there is no flag " + printable(name) + ": " + command + " --help lists all flags");
+  throw usage_error(quote(name) + " is not a flag: " + command +
                     " --help lists all flags; put a sentence in quotes");
 }
 
@@ -55,8 +54,8 @@ inline int64_t whole_number(const std::string& name, const std::string& text, in
                       text.find_first_not_of("0123456789") == std::string::npos;
   const int64_t value = digits ? std::stoll(text) : -1;
   if (digits && low <= value && value <= high) return value;
-  throw usage_error(name + " is \"" + text + "\": give a whole number from " + std::to_string(low) + " to " +
-                    std::to_string(high));
+  throw usage_error(name + " is " + quote(text) + ": give a whole number from " + std::to_string(low) +
+                    " to " + std::to_string(high));
 }
 
 inline int64_t whole_number(const flags& given, const std::string& name, int64_t otherwise, int64_t low,

@@ -23,11 +23,11 @@ void attend_or_throw(const fovea_attention& call, std::vector<unsigned char>& sc
   const int32_t status = fovea_attend(&call, scratch.data(), scratch.size());
   if (status == FOVEA_OK) return;
   throw std::runtime_error(std::string("fovea_attend refused the call: ") + fovea_argument_text(status) +
-                           ": " + fovea_reason_text(status) + ".");
+                           ": " + fovea_reason_text(status));
 }
 
-matrix attend(const matrix& q, const matrix& k, const matrix& v, const attention_options& options) {
-  matrix result(q.rows, v.columns);
+fovea_attention call_of(const matrix& q, const matrix& k, const matrix& v, matrix& result,
+                        const attention_options& options) {
   fovea_attention call = {};
   call.q = one_of(q, options.heads);
   call.k = one_of(k, options.heads);
@@ -44,6 +44,12 @@ matrix attend(const matrix& q, const matrix& k, const matrix& v, const attention
   call.scale = 1;
   call.flags = (options.scaled ? 0 : FOVEA_SCALE) | (options.window < 0 ? 0 : FOVEA_WINDOW);
   call.window_left = call.window_right = options.window;
+  return call;
+}
+
+matrix attend(const matrix& q, const matrix& k, const matrix& v, const attention_options& options) {
+  matrix result(q.rows, v.columns);
+  const fovea_attention call = call_of(q, k, v, result, options);
   std::vector<unsigned char> scratch(fovea_scratch_best(&call));
   attend_or_throw(call, scratch);
   return result;

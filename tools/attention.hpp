@@ -15,7 +15,11 @@ struct attention_options {
   int window = -1;    // a query sees so many keys to the left and to the right; negative: all
 };
 
-// One call of the library; an unexpected refusal becomes an exception that says why.
+// The call that writes the attention of q, k and v to `result`, all of which must outlive it.
+fovea_attention call_of(const matrix& q, const matrix& k, const matrix& v, matrix& result,
+                        const attention_options& options);
+
+// An unexpected refusal of the library becomes an exception that says why.
 void attend_or_throw(const fovea_attention& call, std::vector<unsigned char>& scratch);
 
 // out[token][head * v_dim ..]: what the heads give stands side by side already, "concatenated".

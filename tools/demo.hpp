@@ -1,4 +1,4 @@
-// The parts of `fovea demo`: worked examples, the user's own sentence, and what this machine does.
+// The parts of `fovea demo`: what this machine does, worked examples, and the user's own sentence.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,14 +12,6 @@ struct setup {
   int32_t isa = FOVEA_ISA_BEST;
   bool brief = false; // all examples in a row: the result and what to notice
 };
-
-struct example {
-  const char* name;
-  const char* title;
-  void (*show)(page& out, const setup& how);
-};
-
-const std::vector<example>& examples();
 
 void show_cat(page& out, const setup& how);
 void show_scale(page& out, const setup& how);
@@ -39,11 +31,17 @@ struct method {
   matrix q, k, v; // of one head
   int query;
 };
-table method_table(const method& m, int32_t isa, const style& how);
+table method_table(const method& m, const std::string& caption, int32_t isa, int width);
 
-// Runs the same attention on every ISA of this CPU and compares the bits; false: they differ, which must not
-// happen.
-bool show_same_bits(page& out, const request& asked);
-void show_speed(page& out);
+// A column for each head's weights: "head 1", "head 2", ...
+std::vector<heat_map> maps_of_heads(const std::vector<std::string>& queries,
+                                    const std::vector<std::string>& keys, const std::vector<matrix>& weights);
+
+// What keeps an ISA from the bits that the others share; "": it has them.
+std::string why_own_bits(int32_t isa);
+
+// Computes the same attention on every ISA of this CPU, compares the bits and times it; false: they differ,
+// which must not happen.
+bool show_machine(page& out, const request& asked);
 
 } // namespace demo

@@ -21,21 +21,6 @@ const matrix saw_wk(6, 4, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
 const matrix saw_wv(6, 4, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1});
 const matrix saw_wo(4, 3, {1, 0, 0, 0, 0, .5f, 0, 1, 0, 0, 0, 1});
 
-void show_saw_output(page& out, const matrix& concatenated) {
-  table t{
-      "Both heads side by side (concatenated), times W_O: [seen with a telescope, an astronomer is seen, "
-      "astronomer with a telescope].",
-      {"word", "head 1", "head 2", "times W_O"},
-      {}};
-  t.align = "l";
-  const matrix mixed = product(concatenated, saw_wo);
-  for (int i : {1, 2, 4}) {
-    t.rows.push_back({saw_words[static_cast<size_t>(i)], vector_text(concatenated.row(i), 2, 3),
-                      vector_text(concatenated.row(i) + 2, 2, 3), vector_text(mixed.row(i), 3, 3)});
-  }
-  out.show(t);
-}
-
 } // namespace
 
 void show_heads(page& out, const setup& how) {
@@ -46,12 +31,26 @@ void show_heads(page& out, const setup& how) {
   const matrix q = product(x, saw_wq), k = product(x, saw_wk), v = product(x, saw_wv);
   const std::vector<matrix> weights = attention_weights(q, k, options);
   out.say(
-      "The man saw the astronomer with a telescope: who has the telescope? One head links \"man\" and "
-      "\"saw\" to \"telescope\", the other "
-      "\"saw\" to \"astronomer\" and \"astronomer\" to \"telescope\". Both readings are kept.");
-  out.show({{"head 1: he looked through it", saw_words, saw_words, weights[0]},
-            {"head 2: the astronomer carries it", saw_words, saw_words, weights[1]}});
-  if (!how.brief) show_saw_output(out, attend(q, k, v, options));
+      "\"The man saw the astronomer with a telescope\": who has the telescope? Head 1 links \"man\" and "
+      "\"saw\" to "
+      "\"telescope\". Head 2 links \"saw\" to \"astronomer\" and \"astronomer\" to \"telescope\". Two heads "
+      "keep both "
+      "readings.");
+  out.show({{"Head 1: the man looks through the telescope.", saw_words, saw_words, weights[0]},
+            {"Head 2: the astronomer carries the telescope.", saw_words, saw_words, weights[1]}});
+  if (how.brief) return;
+  const matrix both = attend(q, k, v, options), mixed = product(both, saw_wo);
+  table t{
+      "The outputs of both heads side by side, times W_O: [seen with a telescope, sees an astronomer, "
+      "astronomer with a "
+      "telescope].",
+      {"word", "head 1", "head 2", "times W_O"},
+      {},
+      "l"};
+  for (int i : {1, 2, 4})
+    t.rows.push_back({saw_words[static_cast<size_t>(i)], vector_text(both.row(i), 2, 3),
+                      vector_text(both.row(i) + 2, 2, 3), vector_text(mixed.row(i), 3, 3)});
+  out.show(t);
 }
 
 void show_translation(page& out, const setup& how) {
@@ -62,17 +61,17 @@ void show_translation(page& out, const setup& how) {
   attention_options options;
   options.isa = how.isa;
   options.scaled = false;
-  const matrix alpha = attention_weights(s, h, options)[0];
   out.say(
-      "c_i = sum_j alpha_ij h_j, alpha = softmax(s_i . h_j): each word of the translation asks, the words of "
-      "the source answer. "
-      "Self-attention is the same with one sentence.");
-  out.show({{"cross-attention", target, source, alpha}});
+      "Cross-attention: the queries come from the translation, the keys and values from the source. c_i = "
+      "sum_j alpha_ij "
+      "h_j with alpha = softmax(s_i . h_j). Self-attention is the same with one sentence.");
+  out.show({{"alpha: \"turn off the lights\" and its German translation.", target, source,
+             attention_weights(s, h, options)[0]}});
   if (how.brief) return;
-  out.show(vectors_table("h_j, the source.", source, h, out.how()));
-  out.show(vectors_table("s_i, the translation so far.", target, s, out.how()));
-  out.show(vectors_table("c_i, what each word of the translation is told.", target, attend(s, h, h, options),
-                         out.how()));
+  out.show(vectors_table("h_j, the source.", source, h));
+  out.show(vectors_table("s_i, the translation.", target, s));
+  out.show(
+      vectors_table("c_i, the output for each word of the translation.", target, attend(s, h, h, options)));
 }
 
 } // namespace demo

@@ -1,4 +1,4 @@
-// Worked example 5: "The animal didn't cross the street because it was too tired": what "it" looks at.
+// Worked example 5: "The animal didn't cross the street because it was too tired": what "it" attends to.
 #include <cmath>
 
 #include "attention.hpp"
@@ -9,9 +9,9 @@ namespace {
 
 struct it_word {
   const char* word;
-  std::vector<float> k; // empty where the notes give none
+  std::vector<float> k; // only the content words have one
   std::vector<float> v;
-  float weight; // as the notes give it
+  float weight; // as a trained head might give it
 };
 
 const std::vector<it_word> it_words = {{"The", {.2f, .1f, 0}, {.1f, .2f, .3f}, .05f},
@@ -25,84 +25,48 @@ const std::vector<it_word> it_words = {{"The", {.2f, .1f, 0}, {.1f, .2f, .3f}, .
                                        {"was", {.1f, 0, .2f}, {.1f, .1f, 0}, .01f},
                                        {"too", {}, {0, 0, .1f}, 0},
                                        {"tired", {.9f, .8f, .7f}, {.8f, .7f, .6f}, 0}};
-const std::vector<float> it_query = {.6f, .5f, .4f};
+const float it_query[3] = {.6f, .5f, .4f};
 
-std::vector<float> it_scores() {
-  std::vector<float> all;
-  for (const it_word& one : it_words)
-    if (!one.k.empty()) all.push_back(static_cast<float>(dot(it_query.data(), one.k.data(), 3)));
-  return all;
-}
-
-std::vector<float> it_sum(int32_t isa) {
-  std::vector<float> weights;
-  matrix v(0, 3);
+table it_scores(int32_t isa) {
+  table t{"Eight keys that were chosen by hand.", {"word", "k", "q.k", "softmax(q.k / sqrt(3))"}, {}, "llr"};
+  std::vector<float> scaled;
   for (const it_word& one : it_words) {
-    if (one.weight == 0) continue; // adds nothing, and has no logarithm
-    weights.push_back(one.weight);
-    v.values.insert(v.values.end(), one.v.begin(), one.v.end());
-    ++v.rows;
+    if (one.k.empty()) continue;
+    const double qk = dot(it_query, one.k.data(), 3);
+    scaled.push_back(static_cast<float>(qk / std::sqrt(3.0)));
+    t.rows.push_back({one.word, vector_text(one.k.data(), 3, 1), number(qk, 2)});
   }
-  return weighted_sum(weights, v, isa);
-}
-
-std::vector<float> it_softmax(int32_t isa) {
-  std::vector<float> all = it_scores();
-  for (float& score : all) score /= std::sqrt(3.0f);
-  return softmax(all, isa);
-}
-
-std::vector<heat_map> it_pictures(int32_t isa) {
-  heat_map given{"the given weights", {"it"}, {}, {}},
-      computed{"softmax of the eight scores", {"it"}, {}, {}};
-  std::vector<float> weights;
-  for (const it_word& one : it_words) {
-    given.keys.push_back(one.word);
-    weights.push_back(one.weight);
-    if (!one.k.empty()) computed.keys.push_back(one.word);
-  }
-  given.weights = matrix(1, static_cast<int>(weights.size()), weights);
-  computed.weights = matrix(1, static_cast<int>(computed.keys.size()), it_softmax(isa));
-  return {given, computed};
-}
-
-table it_table(int32_t isa, const style& how) {
-  const std::vector<float> computed = it_softmax(isa);
-  table t{"Query: \"it\" = [.6 .5 .4].",
-          {"word", "k", "q.k", "softmax(q.k / sqrt(3))", "v", "given weight", ""},
-          {}};
-  t.align = "llrrlrl";
-  size_t next = 0;
-  for (const it_word& one : it_words) {
-    row cells = {one.word, "-", "-", "-", vector_text(one.v.data(), 3, 1), number(one.weight, 2)};
-    if (!one.k.empty()) {
-      cells[1] = vector_text(one.k.data(), 3, 1);
-      cells[2] = number(dot(it_query.data(), one.k.data(), 3), 2);
-      cells[3] = number(computed[next++], 4);
-    }
-    cells.push_back(one.weight > 0
-                        ? times(how.blocks ? "\u2588" : "#", std::max(1, static_cast<int>(one.weight * 16)))
-                        : "");
-    t.rows.push_back(cells);
-  }
+  const std::vector<float> weights = softmax(scaled, isa);
+  for (size_t i = 0; i < weights.size(); ++i) t.rows[i].push_back(number(weights[i], 4));
   return t;
 }
 
 } // namespace
 
 void show_it(page& out, const setup& how) {
-  const std::vector<float> sum = it_sum(how.isa);
-  out.say("The animal didn't cross the street because it was too tired.");
-  if (how.brief) {
-    out.say("Scores of \"it\" with the eight keys that the notes give: .17 .77 .20 .29 .62 .92 .14 1.22.");
-    out.say("The given weights put .70 on \"animal\" and .20 on \"street\".");
-  } else {
-    out.show(it_table(how.isa, out.how()));
-    out.show(it_pictures(how.isa));
-    out.say("The notes give keys for eight of the words and then other weights, which add up to 1.01.");
+  table t{"Weights of \"it\" as a trained head might give them.", {"word", "v", "weight", ""}, {}, "llrl"};
+  std::vector<float> weights; // without the zeros, which add nothing and have no logarithm
+  matrix v(0, 3);
+  for (const it_word& one : it_words) {
+    t.rows.push_back({one.word, vector_text(one.v.data(), 3, 1), weight_text(one.weight),
+                      one.weight > 0 ? bar(one.weight, 20) : ""});
+    if (one.weight == 0) continue;
+    weights.push_back(one.weight);
+    v.values.insert(v.values.end(), one.v.begin(), one.v.end());
+    ++v.rows;
   }
-  out.say("The weighted sum is " + vector_text(sum.data(), 3, 3) +
-          "; the notes add up to [.598 .518 .432]: a slip.");
+  const std::vector<float> sum = weighted_sum(weights, v, how.isa);
+  out.say(
+      "\"The animal didn't cross the street because it was too tired\": the query is \"it\", q = [0.6 0.5 "
+      "0.4].");
+  if (!how.brief) {
+    out.show(it_scores(how.isa));
+    out.say("Scores that lie so close together give nearly equal weights. Training moves them apart:");
+  }
+  out.show(t);
+  out.say("The output is the sum of weight * v: " + vector_text(sum.data(), 3, 3) +
+          ". It lies next to v of \"animal\", which \"it\" stands for. (The weights are rounded and add up "
+          "to 1.01.)");
 }
 
 } // namespace demo

@@ -1,45 +1,42 @@
-// What this machine does: which ISA ran, that all of them give the same bits, and how fast they are.
+// What this machine does: the same attention on every ISA of its CPU, their bits compared and their speed.
 #include <algorithm>
 #include <chrono>
 
 #include "attention.hpp"
 #include "bench/peak.hpp"
+#include "bench/stopwatch.hpp"
 #include "demo.hpp"
 #include "terminal.hpp"
 
 namespace demo {
+
+// Equal bits need fused multiply-add and denormals.
+std::string why_own_bits(int32_t isa) {
+  if (isa == FOVEA_SSE41 || isa == FOVEA_SCALAR_NO_FMA) return "own: no FMA";
+  return isa == FOVEA_NEON ? "own: no denormals" : "";
+}
+
 namespace {
 
-// What every ISA computes for the comparison.
+// One attention that every ISA computes.
 struct work {
-  std::string name;
   matrix q, k, v;
   int heads;
 };
 
-std::string_view bytes_of(const matrix& x) {
-  return {reinterpret_cast<const char*>(x.values.data()), x.values.size() * sizeof(float)};
-}
-
-std::string digest(const matrix& x) {
-  char text[20];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(fnv1a(bytes_of(x))));
-  return text;
-}
-
-work seeded_work(const std::string& name, int heads, int dim, int queries, int keys) {
-  return {name, random_matrix(queries, heads * dim, 1, 1), random_matrix(keys, heads * dim, 1, 2),
+work random_work(int heads, int dim, int queries, int keys) {
+  return {random_matrix(queries, heads * dim, 1, 1), random_matrix(keys, heads * dim, 1, 2),
           random_matrix(keys, heads * dim, 1, 3), heads};
 }
 
+constexpr int heads = 8, dim = 64, words = 512; // of the work that is timed
+
 std::vector<work> works_of(const request& asked) {
-  std::vector<work> works = {seeded_work("4 x 64, 100 x 300", 4, 64, 100, 300),
-                             seeded_work("2 x 20, 17 x 4,099", 2, 20, 17, 4099)};
+  std::vector<work> works = {random_work(heads, dim, words, words), random_work(2, 20, 17, 4099)};
   if (asked.words.empty()) return works;
   const matrix x = seeded_embeddings(asked.words, asked.dim, asked.seed);
   const projections w = seeded_projections(asked.dim, asked.seed);
-  works.insert(works.begin(),
-               {"your sentence", product(x, w.q), product(x, w.k), product(x, w.v), asked.heads});
+  works.push_back({product(x, w.q), product(x, w.k), product(x, w.v), asked.heads});
   return works;
 }
 
@@ -50,144 +47,92 @@ std::vector<int32_t> usable_isas() {
   return all;
 }
 
-// The promise of equal bits needs fused multiply-add (SSE4.1 and scalar-no-fma have none) and denormals (NEON
-// of armv7 has none).
-std::string no_promise(int32_t isa) {
-  if (isa == FOVEA_SSE41 || isa == FOVEA_SCALAR_NO_FMA) return "no fma: no bit promise";
-  return isa == FOVEA_NEON ? "flushes denormals: no bit promise" : "";
-}
-
-matrix run_on(const work& one, int32_t isa) {
-  attention_options options;
-  options.heads = one.heads;
-  options.isa = isa;
-  return attend(one.q, one.k, one.v, options);
-}
-
-// The row of one ISA: its digests, and whether the bits are those of the reference.
-row proof_row(int32_t isa, const std::vector<work>& works, const std::vector<matrix>& reference,
-              bool& all_same) {
-  row cells = {fovea_isa_name(isa)};
-  bool same = true;
-  for (size_t i = 0; i < works.size(); ++i) {
-    const matrix result = run_on(works[i], isa);
-    same = same && bytes_of(result) == bytes_of(reference[i]);
-    cells.push_back(digest(result));
+// The bytes of all results, one after the other.
+std::string results_of(const std::vector<work>& works, int32_t isa) {
+  std::string bytes;
+  for (const work& one : works) {
+    attention_options options;
+    options.heads = one.heads;
+    options.isa = isa;
+    const matrix result = attend(one.q, one.k, one.v, options);
+    bytes.append(reinterpret_cast<const char*>(result.values.data()), result.values.size() * sizeof(float));
   }
-  const std::string excuse = no_promise(isa);
-  cells.push_back(!excuse.empty() ? excuse : same ? "same bits" : "DIFFERENT");
-  all_same = all_same && (same || !excuse.empty());
-  return cells;
-}
-
-} // namespace
-
-bool show_same_bits(page& out, const request& asked) {
-  const std::vector<work> works = works_of(asked);
-  std::vector<matrix> reference;
-  for (const work& one : works) reference.push_back(run_on(one, usable_isas().front()));
-  table t{"Digests of the results. heads x dim, queries x keys.", {"ISA"}, {}, "l"};
-  for (const work& one : works) t.head.push_back(one.name);
-  t.head.push_back("");
-  bool all_same = true;
-  for (int32_t isa : usable_isas()) t.rows.push_back(proof_row(isa, works, reference, all_same));
-  out.heading("The same bits on every ISA");
-  out.say(
-      "The same attention, computed by each instruction set of this CPU and compared byte by byte with the "
-      "first of them.");
-  out.show(t);
-  out.say(all_same ? "Equal, to the last bit."
-                   : "The bits differ: that is a defect of this build. Please report it with this table.");
-  return all_same;
-}
-
-namespace {
-
-using stopwatch = std::chrono::steady_clock;
-
-struct pace {
-  double median, quiet,
-      peak; // seconds of the attention, and of its fastest tenth; flop/s of bare multiply-adds
-};
-
-double sample_at(std::vector<double> samples, double share) {
-  std::sort(samples.begin(), samples.end());
-  return samples[static_cast<size_t>(static_cast<double>(samples.size()) * share)];
+  return bytes;
 }
 
 // Attention and peak in turn, so that both meet the same clock; at most 31 times and about a third of a
-// second.
-pace measure(const fovea_attention& call) {
+// second. As milliseconds, GFLOP/s, the peak, and the share of it.
+row speed_cells(const work& one, int32_t isa) {
+  using clock = std::chrono::steady_clock;
+  const bench::peak_meter meter(isa);
+  attention_options options;
+  options.heads = one.heads;
+  options.isa = isa;
+  matrix result(one.q.rows, one.v.columns);
+  const fovea_attention call = call_of(one.q, one.k, one.v, result, options);
   std::vector<unsigned char> scratch(fovea_scratch_best(&call));
-  const bench::peak_meter meter(call.isa);
-  std::vector<double> seconds, peaks;
-  const auto begin = stopwatch::now();
+  std::vector<bench::timing> runs, bare_loops;
+  const auto begin = clock::now();
   do {
-    const auto start = stopwatch::now();
-    attend_or_throw(call, scratch);
-    seconds.push_back(std::chrono::duration<double>(stopwatch::now() - start).count());
-    peaks.push_back(meter.sample());
-  } while (seconds.size() < 31 && stopwatch::now() - begin < std::chrono::milliseconds(350));
-  return {sample_at(seconds, 0.5), sample_at(seconds, 0.1), sample_at(peaks, 0.5)};
+    runs.push_back(bench::time_of([&] { attend_or_throw(call, scratch); }));
+    if (meter.flops() > 0) bare_loops.push_back(meter.time());
+  } while (runs.size() < 31 && clock::now() - begin < std::chrono::milliseconds(350));
+  const bench::summary run = bench::summarise(runs), bare = bench::summarise(bare_loops);
+  const double rate = 4.0 * heads * words * words * dim / run.median * 1e-9;
+  const std::string mark = run.disturbed ? bench::disturbed_mark : "";
+  // Compilers make vectors of the scalar loops: they have no peak of their own.
+  if (isa == FOVEA_SCALAR || isa == FOVEA_SCALAR_NO_FMA || bare_loops.empty())
+    return {number(run.median * 1e3, 2) + mark, number(rate, 1), "-", "-"};
+  const double peak = meter.flops() / bare.median * 1e-9;
+  return {number(run.median * 1e3, 2) + mark, number(rate, 1), number(peak, 1),
+          number(100 * rate / peak, 0) + " %"};
 }
-
-row speed_row(const fovea_attention& call, double flops) {
-  const pace found = measure(call);
-  row cells = {fovea_isa_name(call.isa),
-               number(found.median * 1e3, 2),
-               number(flops / found.median * 1e-9, 1),
-               "-",
-               "-",
-               "-"};
-  const bool scalar = call.isa == FOVEA_SCALAR || call.isa == FOVEA_SCALAR_NO_FMA;
-  if (scalar || found.peak <= 0)
-    return cells; // compilers make vectors of scalar code: it has no peak of its own
-  cells[3] = number(found.peak * 1e-9, 1);
-  cells[4] = number(100 * flops / found.median / found.peak, 1) + " %";
-  cells[5] = number(100 * flops / found.quiet / found.peak, 1) + " %";
-  return cells;
-}
-
-// The call that is timed, with memory of its own.
-struct prefill {
-  static constexpr int heads = 8, dim = 64, tokens = 512;
-  matrix q = numbers(1), k = numbers(2), v = numbers(3), out = matrix(heads * tokens, dim);
-
-  static matrix numbers(uint64_t seed) { return random_matrix(heads * tokens, dim, 1, seed); }
-  static double flops() { return 4.0 * heads * tokens * tokens * dim; }
-
-  fovea_attention call(int32_t isa) {
-    fovea_attention a = {};
-    a.q.data = q.values.data();
-    a.k.data = k.values.data();
-    a.v.data = v.values.data();
-    a.out.data = out.values.data();
-    a.q_heads = heads;
-    a.dim = dim;
-    a.queries = a.keys = tokens;
-    a.isa = isa;
-    return a;
-  }
-};
 
 } // namespace
 
-void show_speed(page& out) {
-  prefill work;
-  table t{"Prefill, 8 heads x 64 dims x 512 tokens, one thread.",
-          {"ISA", "ms", "GFLOP/s", "peak", "share of it", "when undisturbed"},
-          {}};
-  for (int32_t isa : usable_isas()) {
-    progress("timing " + std::string(fovea_isa_name(isa)));
-    t.rows.push_back(speed_row(work.call(isa), prefill::flops()));
+bool show_machine(page& out, const request& asked) {
+  const std::vector<work> works = works_of(asked);
+  const std::vector<int32_t> isas = usable_isas();
+  table t{"", {"kernel", "hash of results", "bits"}, {}, "lllr"};
+  if (asked.timed) t.head.insert(t.head.end(), {"ms", "GFLOP/s", "peak", "share"});
+  bool all_same = true;
+  std::string reference;
+  for (int32_t isa : isas) {
+    progress("computing with " + std::string(fovea_isa_name(isa)) +
+             format(" (%zu of %zu)", t.rows.size() + 1, isas.size()));
+    const std::string results = results_of(works, isa), own = why_own_bits(isa);
+    if (reference.empty()) reference = results;
+    const bool same = results == reference || !own.empty();
+    all_same = all_same && same;
+    t.rows.push_back({fovea_isa_name(isa), format("%016llx", static_cast<unsigned long long>(fnv1a(results))),
+                      !own.empty() ? own
+                      : same       ? "equal"
+                                   : "DIFFERENT"});
+    const row speed = asked.timed ? speed_cells(works[0], isa) : row();
+    t.rows.back().insert(t.rows.back().end(), speed.begin(), speed.end());
   }
   progress("");
-  out.heading("Speed");
+  out.heading("This machine: equal bits, and speed");
   out.say(
-      "The peak is what bare multiply-adds reach on the same core in the same second. Medians of up to 31 "
-      "runs; undisturbed is the fastest "
-      "tenth of them. ./dev bench measures more.");
+      "fovea has a kernel for each instruction set. Here every kernel that this CPU can run computes the "
+      "same "
+      "attention on random numbers" +
+      std::string(asked.words.empty() ? "." : " and on your sentence."));
+  if (asked.timed)
+    out.say(format(
+        "The speed is that of %d heads of %d dims, %d words, float32, one thread. Peak is the rate of bare "
+        "multiply-adds in the same run; share is GFLOP/s / peak.",
+        heads, dim, words));
   out.show(t);
+  out.say(
+      all_same
+          ? "Equal bits: the results agree to the last bit. Kernels without fused multiply-add (FMA) round "
+            "differently."
+          : "The bits differ: that is a defect of this build. Please report it with this table.");
+  const auto estimated = [](const row& cells) { return cells.size() > 3 && cells[3].back() == '*'; };
+  if (std::any_of(t.rows.begin(), t.rows.end(), estimated))
+    out.say("A * marks an estimate from CPU time: other programs interrupted the measurement.");
+  return all_same;
 }
 
 } // namespace demo

@@ -8,51 +8,46 @@ namespace demo {
 
 namespace {
 
-struct vector_look {
-  int numbers, decimals;
-};
-
 // The first numbers of a vector, aligned with those above and below.
-std::string brief_vector(const float* values, int dim, vector_look look) {
+std::string first_of(const float* values, int dim, int shown) {
   std::string text = "[";
-  for (int i = 0; i < std::min(dim, look.numbers); ++i) {
-    const std::string value = number(values[i], look.decimals);
-    text += (i ? " " : "") + pad_left(value, look.decimals + 3);
-  }
-  return text + (look.numbers < dim ? " ..]" : "]");
+  for (int i = 0; i < std::min(dim, shown); ++i) text += (i ? " " : "") + pad_left(number(values[i], 1), 4);
+  return text + (shown < dim ? " ..]" : "]");
 }
 
-table method_table(const method& m, int32_t isa, vector_look look) {
+table method_table(const method& m, const std::string& caption, int32_t isa, int width, int shown) {
   attention_options options;
   options.isa = isa;
   const int dim = m.q.columns;
   const double root = std::sqrt(static_cast<double>(dim));
   const matrix query(1, dim, {m.q.row(m.query), m.q.row(m.query) + dim});
   const matrix qk = scores(query, m.k, 1)[0], weights = attention_weights(query, m.k, options)[0];
-  const auto brief = [&](const matrix& x, int i) { return brief_vector(x.row(i), dim, look); };
-  table t{
-      "", {"", "q", "k", "v", "q.k", "/ " + short_number(root, 2), "softmax", "softmax * v"}, {}, "llllrrrl"};
+  const auto first = [&](const matrix& x, int i) { return first_of(x.row(i), dim, shown); };
+  const std::string divided = "/ " + short_number(root, 2);
+  table t{caption, {"", "q", "k", "v", "q.k", divided, "softmax", "softmax * v"}, {}, "llllrrrl"};
   for (int j = 0; j < m.k.rows; ++j) {
-    matrix part(1, dim, {m.v.row(j), m.v.row(j) + dim});
-    for (float& value : part.values) value *= weights.at(0, j);
-    t.rows.push_back({m.words[static_cast<size_t>(j)], brief(m.q, j), brief(m.k, j), brief(m.v, j),
+    const matrix part = scaled(matrix(1, dim, {m.v.row(j), m.v.row(j) + dim}), weights.at(0, j));
+    t.rows.push_back({m.words[static_cast<size_t>(j)], first(m.q, j), first(m.k, j), first(m.v, j),
                       number(qk.at(0, j), 2), number(qk.at(0, j) / root, 2), number(weights.at(0, j), 4),
-                      brief(part, 0)});
+                      first(part, 0)});
   }
-  t.rows.push_back({"sum z", "", "", "", "", "", number(1, 4), brief(attend(query, m.k, m.v, options), 0)});
-  return t;
+  t.rows.push_back({"sum z", "", "", "", "", "", number(1, 4), first(attend(query, m.k, m.v, options), 0)});
+  return shown == 1 || fits(t, width) ? t : method_table(m, caption, isa, width, shown - 1);
 }
 
 } // namespace
 
 // As many numbers of each vector as the width allows.
-table method_table(const method& m, int32_t isa, const style& how) {
-  table t;
-  for (const vector_look look : {vector_look{3, 2}, {2, 2}, {2, 1}, {1, 2}, {1, 1}}) {
-    t = method_table(m, isa, look);
-    if (column_blocks(column_widths(t, how), how.width - indent).size() == 1) break;
-  }
-  return t;
+table method_table(const method& m, const std::string& caption, int32_t isa, int width) {
+  return method_table(m, caption, isa, width, 3);
+}
+
+std::vector<heat_map> maps_of_heads(const std::vector<std::string>& queries,
+                                    const std::vector<std::string>& keys,
+                                    const std::vector<matrix>& weights) {
+  std::vector<heat_map> maps;
+  for (const matrix& one : weights) maps.push_back({format("head %zu", maps.size() + 1), queries, keys, one});
+  return maps;
 }
 
 void show_method(page& out, const setup& how) {
@@ -62,23 +57,20 @@ void show_method(page& out, const setup& how) {
   const projections w = seeded_projections(heads * dim, 7);
   const matrix q = product(x, w.q), k = product(x, w.k), v = product(x, w.v);
   out.say(
-      "Action gets results: embeddings of 512 dims, times W_Q, W_K, W_V, cut into 8 heads of 64. Values are "
-      "seeded, not trained.");
-  const int last = how.brief ? 1 : 2;
-  for (int head = 0; head < last; ++head) {
+      "\"Action gets results\": embeddings of 512 dims times W_Q, W_K and W_V, divided into 8 heads of 64 "
+      "dims. The "
+      "values are random, not trained.");
+  for (int head = 0; head < (how.brief ? 1 : 2); ++head) {
     const auto part = [&](const matrix& all) { return some_columns(all, head * dim, dim); };
-    table t = method_table({words, part(q), part(k), part(v), 0}, how.isa, out.how());
-    t.caption = "Head " + std::to_string(head + 1) + ", the query is \"Action\".";
-    out.show(t);
+    out.show(method_table({words, part(q), part(k), part(v), 0},
+                          format("Every step of head %d for the query \"Action\".", head + 1), how.isa,
+                          out.width()));
   }
   if (how.brief) return;
   attention_options options;
   options.heads = heads;
   options.isa = how.isa;
-  std::vector<heat_map> maps;
-  for (const matrix& weights : attention_weights(q, k, options))
-    maps.push_back({"head " + std::to_string(maps.size() + 1), words, words, weights});
-  out.show(maps);
+  out.show(maps_of_heads(words, words, attention_weights(q, k, options)));
 }
 
 } // namespace demo

@@ -10,57 +10,37 @@ namespace {
 const std::vector<std::string> cat_words = {"The", "cat", "sat"};
 const matrix cat_embeddings(3, 4, {1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1});
 
-matrix scaled(matrix x, double factor) {
-  for (float& value : x.values) value = static_cast<float>(value * factor);
-  return x;
-}
-
-// What the notes print for each row of weights and of outputs.
-const row cat_notes = {".42 .15 .42, [.84 .57 .84 .57]", "[.57 .84 .57 .84]",
-                       ".21 .21 .58, [.79 .79 .79 .79]"};
-
-table cat_result(const matrix& weights, const matrix& out) {
-  table t = matrix_table("Softmax weights, and the output: the sum of the rows of V by these weights.",
-                         cat_words, cat_words, weights, 4);
-  t.align = "lrrrll";
-  t.head.insert(t.head.end(), {"output", "the notes print"});
-  for (int i = 0; i < 3; ++i) {
-    row& cells = t.rows[static_cast<size_t>(i)];
-    cells.push_back(vector_text(out.row(i), 4, 4));
-    cells.push_back(cat_notes[static_cast<size_t>(i)]);
-  }
-  return t;
-}
-
 } // namespace
 
 void show_cat(page& out, const setup& how) {
   attention_options options;
   options.isa = how.isa;
   const matrix& x = cat_embeddings;
-  const matrix weights = attention_weights(x, x, options)[0];
+  const matrix weights = attention_weights(x, x, options)[0], z = attend(x, x, x, options);
   const matrix qk = scores(x, x, 1)[0];
-  out.say("Three words in four dims; W_Q, W_K and W_V are the identity, so q = k = v = the embedding.");
-  if (!how.brief) {
-    out.show(matrix_table("Embeddings.", cat_words, {"1", "2", "3", "4"}, x, 0));
-    out.show(matrix_table("q.k: a row is a query, a column a key.", cat_words, cat_words, qk, 0));
-    out.show(matrix_table("Divided by sqrt(4) = 2.", cat_words, cat_words, scaled(qk, 0.5), 0));
-  }
-  out.show(cat_result(weights, attend(x, x, x, options)));
-  out.show({{"The cat sat", cat_words, cat_words, weights}});
   out.say(
-      "The notes cut 0.1554 to .15 and 0.5777 to .57; rounded, .16 and .58 are right. One of their lines has "
-      ".53 where \"sat\" looks at "
-      "itself; .58 is right (0.5761).");
+      "Three words in four dims: The [1 0 1 0], cat [0 1 0 1], sat [1 1 1 1]. W_Q, W_K and W_V are the "
+      "identity, so q, "
+      "k and v are the embeddings.");
+  if (!how.brief) {
+    out.show(matrix_table("Scores q.k. A row is a query, a column a key.", cat_words, cat_words, qk, 0));
+    out.show(matrix_table("Scores divided by sqrt(4) = 2.", cat_words, cat_words, scaled(qk, 0.5), 0));
+  }
+  table t = matrix_table("Softmax of each row, and the output: the mean of the rows of V with these weights.",
+                         cat_words, cat_words, weights, 4);
+  t.head.push_back("output");
+  t.align = "lrrrl";
+  for (int i = 0; i < 3; ++i) t.rows[static_cast<size_t>(i)].push_back(vector_text(z.row(i), 4, 4));
+  out.show(t);
+  out.show({{"The weights as a picture.", cat_words, cat_words, weights}});
+  out.say(
+      "\"sat\" shares two features with each other word and four with itself. So its largest weight, .58, is "
+      "its own.");
 }
 
 namespace {
 
-std::string pair_text(const std::vector<float>& weights) {
-  return number(weights[0], 4) + " " + number(weights[1], 4);
-}
-
-// The spread of q.k over many seeded pairs of vectors whose entries have variance 1.
+// The variance of q.k over many seeded pairs of vectors whose entries have variance 1.
 double dot_variance(int dim) {
   constexpr int pairs = 4000;
   uint64_t seed = 1;
@@ -73,36 +53,32 @@ double dot_variance(int dim) {
   return squares / pairs;
 }
 
-std::string bar(double share, int room, const style& how) {
-  return times(how.blocks ? "\u2588" : "#", std::max(1, static_cast<int>(share * room + 0.5)));
-}
+} // namespace
 
-table variance_table(const style& how) {
-  table t{"The variance of q.k over 4000 random pairs; every entry has variance 1.",
-          {"dims", "of q.k", "after / sqrt(d)", "of q.k"},
+void show_scale(page& out, const setup& how) {
+  table t{"Variance of q.k over 4000 random pairs. Every entry has variance 1.",
+          {"dims", "q.k", "q.k / sqrt(d)", ""},
           {}};
   t.align = "rrrl";
   for (int dim : {1, 2, 3, 64}) {
     const double variance = dot_variance(dim);
     t.rows.push_back({std::to_string(dim), number(variance, 2), number(variance / dim, 2),
-                      bar(variance / 64, how.width / 3, how)});
+                      bar(variance / 64, out.width() / 3)});
   }
-  return t;
-}
-
-} // namespace
-
-void show_scale(page& out, const setup& how) {
-  table t{"", {"scores", "softmax", "the notes print"}, {}};
-  t.align = "lrl";
-  t.rows.push_back({"6 4", pair_text(softmax({6, 4}, how.isa)), ".38 .18: a slip, weights add up to 1"});
-  t.rows.push_back({"3 2", pair_text(softmax({3, 2}, how.isa)), "the same scores, divided by sqrt(4)"});
-  out.say(
-      "Large scores push softmax towards one winner, where it learns nothing more. Scores grow with the "
-      "number of dims:");
-  out.show(variance_table(out.how()));
-  out.say("Division by sqrt(d) takes the variance back to 1, whatever d is, and softmax stays soft:");
+  table peaked{"", {"scores", "softmax", ""}, {}, "l"};
+  const auto add = [&](const char* name, const std::vector<float>& values, const char* note) {
+    const std::vector<float> weights = softmax(values, how.isa);
+    peaked.rows.push_back({name, number(weights[0], 4) + " " + number(weights[1], 4), note});
+  };
+  add("[6 4]", {6, 4}, "as they are");
+  add("[3 2]", {3, 2}, "divided by sqrt(4)");
+  out.say("Scores grow with the number of dims: q.k in d dims has d times the variance of q.k in one.");
   out.show(t);
+  out.say(
+      "Large scores give one key nearly all the weight, and training stalls there. Division by sqrt(d) takes "
+      "the "
+      "variance back to 1 for every d, and the weights stay spread:");
+  out.show(peaked);
 }
 
 } // namespace demo

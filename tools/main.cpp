@@ -1,4 +1,5 @@
 // The command line program `fovea`: shows how attention computes, and what this machine makes of it.
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -12,15 +13,34 @@ namespace {
 
 using namespace demo;
 
-std::string version_text(int32_t version) {
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
-         std::to_string(version % 100);
+struct example {
+  const char* name;
+  const char* title;
+  void (*show)(page& out, const setup& how);
+};
+
+// In the order in which they build on each other.
+const std::vector<example> examples = {
+    {"cat", "The cat sat: attention by hand", show_cat},
+    {"scale", "Why scores are divided by sqrt(d)", show_scale},
+    {"geometry", "Attention moves a vector", show_geometry},
+    {"bank", "One word, two sentences, two vectors", show_bank},
+    {"it", "What \"it\" refers to", show_it},
+    {"method", "The whole method in one table", show_method},
+    {"heads", "Two heads, two readings", show_heads},
+    {"translation", "Attention between two sentences", show_translation},
+    {"apple", "The same word twice in one sentence", show_apple},
+};
+
+std::string version_text() {
+  const int32_t version = fovea_version();
+  return format("%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
 }
 
 const char* const help_text =
-    "fovea: attention on memory that the caller owns\n"
+    "fovea: attention for the CPUs of edge devices\n"
     "\n"
-    "  fovea demo [flags]  worked examples, or your own sentence, step by step\n"
+    "  fovea demo [flags]  attention on worked examples or on your own sentence\n"
     "  fovea isa           the instruction sets that calls may use here\n"
     "  fovea version       the version of the library\n"
     "  fovea help          this text\n"
@@ -28,112 +48,117 @@ const char* const help_text =
     "fovea demo --help lists the flags of demo.\n";
 
 std::string demo_help() {
-  return "fovea demo [flags]\n\nWithout flags: all worked examples in short, the proof of equal bits, and "
-         "the speed.\n\n" +
+  return "fovea demo [flags]\n\nWithout flags: equal bits and speed on this machine, then all worked "
+         "examples in short."
+         "\n\n" +
          flags_help(demo_flags()) +
          "\n  fovea demo --sentence \"the cat sat on the mat\" --heads 2 --svg attention.svg\n";
 }
 
 std::string examples_list() {
   std::string text;
-  for (size_t i = 0; i < examples().size(); ++i)
-    text += "  " + std::to_string(i + 1) + "  " + pad_right(examples()[i].name, 12) + "  " +
-            examples()[i].title + "\n";
+  for (size_t i = 0; i < examples.size(); ++i)
+    text += format("  %zu  %-12s  %s\n", i + 1, examples[i].name, examples[i].title);
   return text;
 }
 
 size_t example_index(const std::string& wanted) {
-  for (size_t i = 0; i < examples().size(); ++i)
-    if (wanted == examples()[i].name || wanted == std::to_string(i + 1)) return i;
-  throw usage_error("there is no example \"" + wanted + "\": fovea demo --list has their names and numbers");
+  for (size_t i = 0; i < examples.size(); ++i)
+    if (wanted == examples[i].name || wanted == std::to_string(i + 1)) return i;
+  throw usage_error("there is no example " + quote(wanted) +
+                    ": fovea demo --list has their names and numbers");
 }
 
 void show_example(page& out, size_t index, int32_t isa, bool brief) {
-  const example& one = examples()[index];
-  out.heading(std::to_string(index + 1) + "  " + one.title);
-  one.show(out, {isa, brief});
+  out.heading(format("%zu  %s", index + 1, examples[index].title));
+  examples[index].show(out, {isa, brief});
 }
 
-void show_what_is_asked(page& out, const request& asked) {
+void show_introduction(page& out, int32_t isa) {
+  const char* name = fovea_isa_name(isa == FOVEA_ISA_BEST ? fovea_isa() : isa);
+  out.heading("fovea " + version_text() + ": attention on the CPU");
+  out.say("Attention lets each word of a sentence collect what it needs from the other words:");
+  out.apart({"  out_i = sum_j w_ij v_j", "  w_ij  = softmax_j(q_i . k_j / sqrt(d))"});
+  out.say(
+      format("q, k and v (query, key, value) are the vectors of a word, of d dims each. w_ij is the weight "
+             "that word "
+             "i gives to word j. The examples below are computed by the kernel %s.",
+             name));
+}
+
+void show_examples(page& out, const request& asked) {
   if (!asked.words.empty()) return show_sentence(out, asked);
   if (!asked.example.empty()) return show_example(out, example_index(asked.example), asked.isa, false);
-  for (size_t i = 0; i < examples().size(); ++i) show_example(out, i, asked.isa, true);
+  for (size_t i = 0; i < examples.size(); ++i) show_example(out, i, asked.isa, true);
 }
 
-std::string isa_used(const request& asked) {
-  const int32_t isa = asked.isa == FOVEA_ISA_BEST ? fovea_isa() : asked.isa;
-  return std::string("Computed by fovea ") + version_text(fovea_version()) + " on " + fovea_isa_name(isa) +
-         ".";
-}
-
-// Prints what is complete; the exit code.
-int finish(const std::string& text) {
-  if (print(text)) return 0;
-  throw std::runtime_error("cannot write the output: is the disk full, or the reader gone?");
+// The examples are computed first, so that wrong arguments are refused before the timing.
+page page_of_demo(const request& asked, const terminal& shown, bool& same_bits) {
+  page examples_page(shown.width, shown.colour), out(shown.width, shown.colour);
+  show_examples(examples_page, asked);
+  if (asked.svg && examples_page.pictures().empty())
+    throw usage_error("--svg has nothing to draw, as this example has no weights: try --example heads");
+  show_introduction(out, asked.isa);
+  same_bits = show_machine(out, asked);
+  out.append(examples_page);
+  if (asked.svg) {
+    write_whole(*asked.svg, svg_document(out.pictures(), "Attention weights"));
+    out.apart(wrap("The pictures are in " + printable(*asked.svg) + ".", shown.width));
+  }
+  if (asked.words.empty())
+    out.apart({"Next: fovea demo --example heads", "or:   fovea demo --sentence \"your words\""});
+  return out;
 }
 
 int run_demo(const std::vector<std::string>& arguments) {
   const request asked = read_request(arguments);
-  if (asked.help) return finish(demo_help());
-  if (asked.list) return finish(examples_list());
-  page out(style_of_output(asked.plain, asked.color));
-  show_what_is_asked(out, asked);
-  if (asked.svg && out.pictures().empty())
-    throw usage_error("--svg has nothing to draw, this example has no weights: try --example heads");
-  const bool same = show_same_bits(out, asked);
-  if (asked.timed) show_speed(out);
-  out.line("");
-  out.say(isa_used(asked));
-  if (asked.svg) {
-    write_whole(*asked.svg, svg_document(out.pictures(), "Attention weights"));
-    out.say("The pictures are in " + *asked.svg + ".");
-  }
-  return finish(out.text()) == 0 && same ? 0 : 1;
-}
-
-bool has_bits_of_its_own(int32_t isa) {
-  return isa == FOVEA_SSE41 || isa == FOVEA_SCALAR_NO_FMA || isa == FOVEA_NEON;
+  bool same_bits = true;
+  const terminal shown = terminal_of_output(asked.plain, asked.color);
+  const std::string text = asked.help   ? demo_help()
+                           : asked.list ? examples_list()
+                                        : page_of_demo(asked, shown, same_bits).text();
+  print(shown.utf8 ? text : to_ascii(text));
+  return same_bits ? 0 : 1;
 }
 
 std::string isa_text() {
-  table t{"", {"ISA", "here", "same bits as all others"}, {}};
-  t.align = "l";
+  table t{"", {"ISA", "here", "bits"}, {}, "l"};
   for (int32_t isa = 1; isa < FOVEA_ISA_END; ++isa) {
     const std::string here = isa == fovea_isa() ? "the best" : fovea_has_isa(isa) ? "yes" : "no";
-    t.rows.push_back({fovea_isa_name(isa), here, has_bits_of_its_own(isa) ? "no" : "yes"});
+    const std::string own = why_own_bits(isa);
+    t.rows.push_back({fovea_isa_name(isa), here, own.empty() ? "equal" : own});
   }
-  std::string text;
-  for (const std::string& line : table_lines(t, style_of_output(true, false))) text += line + "\n";
-  return text;
-}
-
-void expect_no_more(const std::vector<std::string>& arguments, const std::string& command) {
-  if (!arguments.empty())
-    throw usage_error("the command " + command + " takes nothing more: leave out \"" + arguments[0] + "\"");
+  page out(terminal_of_output(true, false).width, false);
+  out.show(t);
+  return to_ascii(out.text());
 }
 
 int run(const std::string& command, const std::vector<std::string>& arguments) {
   if (command == "demo") return run_demo(arguments);
-  if (command == "help" || command == "--help" || command == "-h") return finish(help_text);
-  if (arguments == std::vector<std::string>{"--help"}) return finish(help_text);
-  expect_no_more(arguments, command);
-  if (command == "isa") return finish(isa_text());
-  if (command == "version" || command == "--version")
-    return finish("fovea " + version_text(fovea_version()) + "\n");
-  throw usage_error("there is no command \"" + command + "\": choose demo, isa, version or help");
+  const bool help = command == "help" || command == "--help" || command == "-h";
+  const bool version = command == "version" || command == "--version";
+  if (!help && !version && command != "isa")
+    throw usage_error("there is no command " + quote(command) + ": choose demo, isa, version or help");
+  const bool of_command = arguments == std::vector<std::string>{"--help"};
+  if (!arguments.empty() && !of_command)
+    throw usage_error("the command " + command + " takes nothing more: leave out " + quote(arguments[0]));
+  print(help || of_command ? help_text : version ? "fovea " + version_text() + "\n" : isa_text());
+  return 0;
 }
 
 } // namespace
 
 int main(int count, char** words) {
+#if defined(SIGPIPE)
+  std::signal(SIGPIPE, SIG_IGN); // a closed pipe is then an error of print
+#endif
   std::vector<std::string> arguments(words + (count > 1 ? 2 : count), words + count);
   try {
     return run(count > 1 ? words[1] : "help", arguments);
-  } catch (const usage_error& wrong) {
-    std::fprintf(stderr, "fovea: %s.\n", wrong.what());
-    return 2;
   } catch (const std::exception& failed) {
-    std::fprintf(stderr, "fovea: %s\n", failed.what());
+    progress("");
+    const std::string sentence = std::string("fovea: ") + failed.what() + ".\n";
+    std::fputs((terminal_of_output(false, false).utf8 ? sentence : to_ascii(sentence)).c_str(), stderr);
     return 1;
   }
 }

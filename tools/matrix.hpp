@@ -49,6 +49,11 @@ inline matrix product(const matrix& x, const matrix& w) {
   return y;
 }
 
+inline matrix scaled(matrix x, double factor) {
+  for (float& value : x.values) value = static_cast<float>(value * factor);
+  return x;
+}
+
 inline matrix identity(int size) {
   matrix one(size, size);
   for (int i = 0; i < size; ++i) one.at(i, i) = 1;

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw usage_error("cannot write \"" + path + "\" (" + why +
+  throw usage_error("cannot write " + quote(path) + " (" + why +
                     "): name a file in a folder that you may write to");
 }
 
@@ -50,9 +50,12 @@ void write_whole(const std::string& path, const std::string& text) {
   refuse(path, why);
 }
 
-bool print(const std::string& text) {
+void print(const std::string& text) {
+  errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  return std::fflush(stdout) == 0 && written;
+  if (std::fflush(stdout) == 0 && written) return;
+  throw usage_error(std::string("cannot write to standard output (") + std::strerror(errno) +
+                    "): write to a disk with room, or to a program that reads to the end");
 }
 
 } // namespace demo

@@ -32,7 +32,7 @@ inline std::vector<flag> demo_flags() {
           {"--isa", "NAME", "computes with this instruction set (the best of this CPU)"},
           {"--svg", "FILE", "writes the pictures to FILE too"},
           {"--plain", "", "ASCII only, no colours"},
-          {"--color", "", "blocks and colours, also where the output is no terminal"},
+          {"--color", "", "colours, also where the output is no terminal"},
           {"--no-speed", "", "leaves out the timing"},
           {"--help", "", "this text"}};
 }
@@ -47,8 +47,8 @@ inline std::string isa_names() {
 inline int32_t isa_by_name(const std::string& name) {
   for (int32_t isa = 1; isa < FOVEA_ISA_END; ++isa)
     if (name == fovea_isa_name(isa) && fovea_has_isa(isa)) return isa;
-  throw usage_error("--isa is \"" + name + "\", which this program cannot use on this CPU: choose one of " +
-                    isa_names());
+  throw usage_error("--isa is " + quote(name) +
+                    ", which this program cannot use on this CPU: choose one of " + isa_names());
 }
 
 inline void check_together(const flags& given) {
@@ -68,14 +68,14 @@ inline void read_sentences(request& asked, const flags& given) {
   if (!given.count("--word")) return;
   asked.word = given.at("--word");
   if (std::find(asked.words.begin(), asked.words.end(), asked.word) != asked.words.end()) return;
-  throw usage_error("--word is \"" + asked.word +
-                    "\", which is no word of --sentence: choose one of its words");
+  throw usage_error("--word is " + quote(asked.word) +
+                    ", which is no word of --sentence: choose one of its words");
 }
 
 inline void read_sizes(request& asked, const flags& given) {
   asked.heads = static_cast<int>(whole_number(given, "--heads", asked.heads, 1, 16));
-  const int fitting = (asked.dim + asked.heads - 1) / asked.heads *
-                      asked.heads; // the default follows the heads
+  // The default follows the heads.
+  const int fitting = (asked.dim + asked.heads - 1) / asked.heads * asked.heads;
   asked.dim = static_cast<int>(whole_number(given, "--dim", fitting, 1, 1024));
   asked.seed = static_cast<uint64_t>(
       whole_number(given, "--seed", static_cast<int64_t>(asked.seed), 0, 999999999));

@@ -19,19 +19,17 @@ struct usage_error : std::runtime_error {
 
 constexpr size_t most_words = 64;
 
-// `flag` is named in what goes wrong.
+// The words of one flag, which the refusals name.
 inline std::vector<std::string> words_of(std::string_view text, const std::string& flag) {
   if (!is_utf8(text)) throw usage_error(flag + " is not UTF-8: write the words in UTF-8");
   const std::vector<std::string> words = split(text);
   if (words.empty())
-    throw usage_error(flag + " has no word: give at least one, such as " + flag + " \"the cat sat\"");
-  if (words.size() > most_words) {
-    throw usage_error(flag + " has " + std::to_string(words.size()) + " words: give at most " +
-                      std::to_string(most_words));
-  }
+    throw usage_error(flag + " has no word: give at least one word, such as " + flag + " \"the cat sat\"");
+  if (words.size() > most_words)
+    throw usage_error(format("%s has %zu words: give at most %zu", flag.c_str(), words.size(), most_words));
   for (const std::string& word : words)
     for (const letter& one : letters(word))
-      if (is_control(one.code))
+      if (!is_printable(one))
         throw usage_error(flag + " holds a control character: give printable words only");
   return words;
 }

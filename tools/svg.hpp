@@ -13,93 +13,71 @@ namespace demo {
 inline std::string escaped(std::string_view text) {
   std::string safe;
   for (char c : text) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else if (c == '"')
-      safe += "&quot;";
-    else
-      safe += c;
+    const std::string_view name = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : "&quot;";
+    const bool special = std::string_view("&<>\"").find(c) != std::string_view::npos;
+    safe += special ? name : std::string_view(&c, 1);
   }
   return safe;
 }
 
-// Sizes in pixels. A letter of the labels is about 8 wide; labels over columns rise at 45 degrees.
+inline std::string svg_text(double x, double y, const char* kind, std::string_view text) {
+  return format("<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", kind, x, y, escaped(text).c_str());
+}
+
+// The measures of one heat map, in pixels.
 struct svg_shape {
-  static constexpr int margin = 24, title = 34, letter = 8, label_room = 16;
-  int left, top, cell, width, height; // top is the room of the labels over the columns
+  static constexpr int title = 34, letter = 8; // height of the title, width of a letter
+  int left, top, cell, width, height;          // room for the words of the queries, and for those of the keys
 };
 
 inline int longest_label(const std::vector<std::string>& words) {
   int most = 1;
-  for (const std::string& word : words) most = std::max(most, std::min(columns(word), svg_shape::label_room));
+  for (const std::string& word : words) most = std::max(most, std::min(columns(word), word_room));
   return most;
 }
 
 inline svg_shape svg_shape_of(const heat_map& map) {
   const int rows = map.weights.rows, keys = map.weights.columns;
   const int cell = std::min(std::max(600 / std::max({rows, keys, 1}), 26), 48);
-  const int over = longest_label(map.keys) * svg_shape::letter * 7 / 10 +
-                   14; // the height, and the overhang, of a label at 45 degrees
+  // A label over a column rises at 45 degrees: 0.7 of its length is its height, and what it hangs over.
+  const int top = svg_shape::title + longest_label(map.keys) * svg_shape::letter * 7 / 10 + 14;
   const int left = longest_label(map.queries) * svg_shape::letter + 12;
-  const int title = columns(map.title) * svg_shape::letter;
-  return {left, over, cell, std::max(left + keys * cell + over, title),
-          svg_shape::title + over + rows * cell};
+  const int width = left + keys * cell + top - svg_shape::title;
+  return {left, top, cell, std::max(width, columns(map.title) * svg_shape::letter), top + rows * cell};
 }
 
-inline std::string svg_text(double x, double y, std::string_view kind, std::string_view more,
-                            std::string_view text) {
-  return "<text class=\"" + std::string(kind) + "\" x=\"" + short_number(x, 1) + "\" y=\"" +
-         short_number(y, 1) + "\"" + std::string(more) + ">" + escaped(text) + "</text>\n";
+inline std::string svg_cell(double weight, double top, double x, double y, int size) {
+  const double share = std::min(std::max(weight / top, 0.0), 1.0);
+  const char* ink = share > 0.77 ? "strong" : "weak"; // the better contrast, in light and in dark
+  return format(
+             "<rect class=\"frame\" x=\"%.0f\" y=\"%.0f\" width=\"%d\" height=\"%d\" "
+             "fill-opacity=\"%.3f\"/>\n",
+             x, y, size, size, share) +
+         svg_text(x + size / 2.0, y + size / 2.0, ink, weight_text(weight));
 }
 
-inline std::string svg_cell(float weight, float top, double x, double y, int size) {
-  const double share = std::min(std::max(weight / top, 0.0f), 1.0f);
-  const std::string side = std::to_string(size);
-  const std::string
-      kind = share > 0.77 ? "strong"
-                          : "weak"; // from there on the other ink has more contrast, in light and in dark
-  return "<rect class=\"frame\" x=\"" + short_number(x, 1) + "\" y=\"" + short_number(y, 1) + "\" width=\"" +
-         side + "\" height=\"" + side + "\" fill-opacity=\"" + number(share, 3) + "\"/>\n" +
-         svg_text(x + size / 2.0, y + size / 2.0, kind, "", weight_text(weight));
-}
-
-inline std::string svg_labels(const heat_map& map, const svg_shape& s) {
-  std::string all;
-  const double x = s.left, y = svg_shape::title + s.top;
-  for (int i = 0; i < map.weights.rows; ++i)
-    all += svg_text(x - 8, y + (i + 0.5) * s.cell, "query", "",
-                    clip(map.queries[static_cast<size_t>(i)], svg_shape::label_room, "\u2026"));
-  for (int i = 0; i < map.weights.columns; ++i) {
-    const std::string at = short_number(x + (i + 0.5) * s.cell, 1) + " " + short_number(y - 8, 1);
-    all += "<g transform=\"translate(" + at + ") rotate(-45)\">" +
-           svg_text(0, 0, "key", "",
-                    clip(map.keys[static_cast<size_t>(i)], svg_shape::label_room, "\u2026")) +
-           "</g>\n";
-  }
-  return all;
-}
-
-inline std::string svg_map(const heat_map& map, float top, int x, int y) {
+inline std::string svg_map(const heat_map& map, double top, int x, int y) {
   const svg_shape s = svg_shape_of(map);
-  const std::string font = std::to_string(
-      std::min(s.cell / 3 + 1, 13)); // of the numbers; labels have their own
-  std::string all = "<g font-size=\"" + font + "\" transform=\"translate(" + std::to_string(x) + " " +
-                    std::to_string(y) + ")\">\n";
-  all += svg_text(0, 14, "title", "", map.title) + svg_labels(map, s);
-  for (int i = 0; i < map.weights.rows; ++i)
-    for (int j = 0; j < map.weights.columns; ++j)
-      all += svg_cell(map.weights.at(i, j), top, s.left + j * s.cell, svg_shape::title + s.top + i * s.cell,
-                      s.cell);
+  std::string all = format("<g font-size=\"%d\" transform=\"translate(%d %d)\">\n",
+                           std::min(s.cell / 3 + 1, 13), x, y);
+  all += svg_text(0, 14, "title", map.title);
+  for (int key = 0; key < map.weights.columns; ++key) {
+    const std::string word = clip(map.keys[static_cast<size_t>(key)], word_room);
+    all += format("<g transform=\"translate(%.1f %d) rotate(-45)\">", s.left + (key + 0.5) * s.cell,
+                  s.top - 8) +
+           svg_text(0, 0, "key", word) + "</g>\n";
+  }
+  for (int query = 0; query < map.weights.rows; ++query) {
+    const std::string word = clip(map.queries[static_cast<size_t>(query)], word_room);
+    all += svg_text(s.left - 8, s.top + (query + 0.5) * s.cell, "query", word);
+    for (int key = 0; key < map.weights.columns; ++key)
+      all += svg_cell(map.weights.at(query, key), top, s.left + key * s.cell, s.top + query * s.cell, s.cell);
+  }
   return all + "</g>\n";
 }
 
 // One colour, mixed with the ground by the weight: so the same file suits both grounds.
-inline std::string svg_style() {
-  return R"(<style>
+constexpr const char* svg_style = R"(<style>
 text { font-family: ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-serif; font-size: 14px; fill: #1f2328 }
 .ground { fill: #ffffff } .frame { fill: #08519c; stroke: #d1d9e0 } .shade { stop-color: #08519c }
 .title { font-size: 15px; font-weight: 600 } .note { font-size: 12px; fill: #59636e }
@@ -112,55 +90,50 @@ text { font-family: ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-se
 }
 </style>
 )";
-}
 
-inline std::string svg_legend(float top, int x, int y) {
-  const std::string place = " x=\"" + std::to_string(x + 14) + "\" y=\"" + std::to_string(y - 10) + "\"";
+inline std::string svg_legend(double top, int x, int y) {
   return "<defs><linearGradient id=\"scale\"><stop class=\"shade\" offset=\"0\" stop-opacity=\"0\"/>"
          "<stop class=\"shade\" offset=\"1\"/></linearGradient></defs>\n" +
-         svg_text(x, y, "note", "", "0") +
-         "<rect fill=\"url(#scale)\" stroke=\"#8c959f\" stroke-width=\"0.5\"" + place +
-         " width=\"160\" height=\"11\"/>\n" +
-         svg_text(x + 182, y, "note", "",
+         svg_text(x, y, "note", "0") +
+         format(
+             "<rect fill=\"url(#scale)\" stroke=\"#8c959f\" x=\"%d\" y=\"%d\" width=\"160\" "
+             "height=\"11\"/>\n",
+             x + 14, y - 10) +
+         svg_text(x + 182, y, "note",
                   weight_text(top) + "   attention weight: a row is a query, a column a key");
 }
 
-// Lays pictures out from left to right, then below.
-struct svg_sheet {
-  static constexpr int most = 1500, margin = svg_shape::margin;
-  std::string body;
-  int x = margin, y = margin, tallest = 0, width = 520;
-
-  void new_line() {
-    if (x > margin) y += tallest + margin;
-    x = margin;
-    tallest = 0;
-  }
-
-  void put(const heat_map& map, float top) {
-    const svg_shape s = svg_shape_of(map);
-    if (x + s.width > most) new_line();
-    body += svg_map(map, top, x, y);
-    x += s.width + margin;
-    width = std::max(width, x);
-    tallest = std::max(tallest, s.height);
-  }
-};
-
-// What belongs together stands side by side; all of it on one scale.
+// Maps that belong together stand side by side as long as they fit; all are on one scale.
 inline std::string svg_document(const std::vector<std::vector<heat_map>>& groups, std::string_view title) {
-  svg_sheet sheet;
+  constexpr int margin = 24, widest = 1500;
   float top = 0;
   for (const auto& maps : groups) top = std::max(top, largest(maps));
+  std::string body;
+  int y = margin, width = 520;
   for (const auto& maps : groups) {
-    for (const heat_map& map : maps) sheet.put(map, top);
-    sheet.new_line();
+    int x = margin, tallest = 0;
+    for (const heat_map& map : maps) {
+      const svg_shape s = svg_shape_of(map);
+      if (x > margin && x + s.width > widest) {
+        y += tallest + margin;
+        x = margin;
+        tallest = 0;
+      }
+      body += svg_map(map, top, x, y);
+      x += s.width + margin;
+      width = std::max(width, x);
+      tallest = std::max(tallest, s.height);
+    }
+    y += tallest + margin;
   }
-  const std::string w = std::to_string(sheet.width), h = std::to_string(sheet.y + 2 * svg_sheet::margin);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"" + w + "\" height=\"" + h +
-         "\" viewBox=\"0 0 " + w + " " + h + "\">\n<title>" + escaped(title) + "</title>\n" + svg_style() +
-         "<rect class=\"ground\" width=\"100%\" height=\"100%\" rx=\"10\"/>\n" + sheet.body +
-         svg_legend(top, svg_sheet::margin, sheet.y + 12) + "</svg>\n";
+  const int height = y + 2 * margin;
+  return format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%d\" height=\"%d\" viewBox=\"0 "
+             "0 %d %d\">\n",
+             width, height, width, height) +
+         "<title>" + escaped(title) + "</title>\n" + svg_style +
+         "<rect class=\"ground\" width=\"100%\" height=\"100%\" rx=\"10\"/>\n" + body +
+         svg_legend(top, margin, y + 12) + "</svg>\n";
 }
 
 } // namespace demo

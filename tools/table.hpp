@@ -1,79 +1,99 @@
-// Aligned tables: a caption, a head, rows. What is wider than the output goes on below, with the first column
-// repeated.
+// Aligned tables: a caption, a head, rows. What is too wide continues below, with the first column repeated.
 #pragma once
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "style.hpp"
+#include "matrix.hpp"
+#include "text.hpp"
 
 namespace demo {
 
-using row = std::vector<std::string>;
+using lines = std::vector<std::string>;
+using row = std::vector<std::string>; // a cell for each entry of the head
 
 struct table {
   std::string caption;
   row head;
   std::vector<row> rows;
   std::string align = "lr"; // l or r for each column; the last letter holds for all that follow
+  int gap = 2;              // columns between two columns of the table
+  bool ruled = true;        // a line below the head
 };
 
-constexpr int gap = 2;        // columns between two columns of a table
-constexpr int word_room = 16; // a longer word is cut
+constexpr int indent = 2;     // of tables and pictures
+constexpr int word_room = 16; // columns of the first column; longer words are cut
 
-inline std::string cell(const row& cells, size_t i, const style& how) {
-  const std::string text = i < cells.size() ? cells[i] : "";
-  return i == 0 ? clip(text, word_room, how.ellipsis()) : text;
-}
-
-inline std::vector<int> column_widths(const table& t, const style& how) {
-  std::vector<int> widths(t.head.size(), 0);
-  for (size_t i = 0; i < widths.size(); ++i) {
-    widths[i] = columns(cell(t.head, i, how));
-    for (const row& cells : t.rows) widths[i] = std::max(widths[i], columns(cell(cells, i, how)));
+inline std::vector<int> column_widths(const table& t, int width) {
+  std::vector<int> widths;
+  for (size_t i = 0; i < t.head.size(); ++i) {
+    int widest = columns(t.head[i]);
+    for (const row& cells : t.rows) widest = std::max(widest, columns(cells[i]));
+    widths.push_back(std::min(widest, i == 0 ? word_room : width - indent - widths[0] - t.gap));
   }
   return widths;
 }
 
-// The columns that stand side by side: the first one, then as many of the others as fit.
-inline std::vector<std::vector<size_t>> column_blocks(const std::vector<int>& widths, int room) {
-  std::vector<std::vector<size_t>> blocks;
-  int used = 0;
-  for (size_t i = 1; i < widths.size(); ++i) {
-    if (blocks.empty() || used + gap + widths[i] > room) {
-      blocks.push_back({0});
-      used = widths[0];
-    }
-    blocks.back().push_back(i);
-    used += gap + widths[i];
-  }
-  if (blocks.empty() && !widths.empty()) blocks.push_back({0});
-  return blocks;
+inline bool fits(const table& t, int width) {
+  int used = indent - t.gap;
+  for (int room : column_widths(t, width)) used += t.gap + room;
+  return used <= width;
 }
 
-inline std::string table_line(const table& t, const row& cells, const std::vector<size_t>& shown,
-                              const std::vector<int>& widths, const style& how) {
-  std::string line = spaces(indent);
-  for (size_t i : shown) {
+// The first cell, and those from `from` to before `to`.
+inline std::string table_line(const table& t, const row& cells, const std::vector<int>& widths, size_t from,
+                              size_t to) {
+  std::string line = spaces(indent - t.gap);
+  for (size_t i = 0; i < to; i = i == 0 ? from : i + 1) {
     const bool left = t.align[std::min(i, t.align.size() - 1)] == 'l';
-    const std::string text = cell(cells, i, how);
-    line += (i == shown.front() ? "" : spaces(gap)) +
-            (left ? pad_right(text, widths[i]) : pad_left(text, widths[i]));
+    const std::string text = clip(cells[i], widths[i]);
+    line += spaces(t.gap) + (left ? pad_right(text, widths[i]) : pad_left(text, widths[i]));
   }
-  return line.substr(0, line.find_last_not_of(' ') + 1);
+  return line;
 }
 
-inline std::vector<std::string> table_lines(const table& t, const style& how) {
-  std::vector<std::string> lines = wrap(t.caption, how.width);
-  const std::vector<int> widths = column_widths(t, how);
-  for (const auto& shown : column_blocks(widths, how.width - indent)) {
-    int length = -gap;
-    for (size_t i : shown) length += gap + widths[i];
-    lines.push_back(table_line(t, t.head, shown, widths, how));
-    lines.push_back(spaces(indent) + how.rule(std::min(length, how.width - indent)));
-    for (const row& cells : t.rows) lines.push_back(table_line(t, cells, shown, widths, how));
+inline lines table_lines(const table& t, int width) {
+  lines all = wrap(t.caption, width);
+  const std::vector<int> widths = column_widths(t, width);
+  size_t from = 1, to = 1;
+  do {
+    int used = indent + widths[0];
+    for (to = from; to < widths.size() && used + t.gap + widths[to] <= width; ++to)
+      used += t.gap + widths[to];
+    all.push_back(table_line(t, t.head, widths, from, to));
+    if (t.ruled) all.push_back(spaces(indent) + times("\u2500", used - indent));
+    for (const row& cells : t.rows) all.push_back(table_line(t, cells, widths, from, to));
+    from = to;
+  } while (from < widths.size());
+  return all;
+}
+
+// "[1 0.5]"; `shown` counts the numbers before it is cut.
+inline std::string vector_text(const float* values, int count, int decimals, int shown = 8) {
+  std::string text = "[";
+  for (int i = 0; i < std::min(count, shown); ++i) text += (i ? " " : "") + short_number(values[i], decimals);
+  return text + (shown < count ? " ..]" : "]");
+}
+
+inline table matrix_table(const std::string& caption, const row& words, const row& head, const matrix& values,
+                          int decimals) {
+  table t{caption, {""}, {}};
+  t.head.insert(t.head.end(), head.begin(), head.end());
+  for (int r = 0; r < values.rows; ++r) {
+    t.rows.push_back({words[static_cast<size_t>(r)]});
+    for (int c = 0; c < values.columns; ++c) t.rows.back().push_back(number(values.at(r, c), decimals));
   }
-  return lines;
+  return t;
+}
+
+// One vector a row; of many dims the first.
+inline table vectors_table(const std::string& caption, const row& words, const matrix& values) {
+  const int shown = std::min(values.columns, 8);
+  row head;
+  for (int c = 1; c <= shown; ++c) head.push_back(std::to_string(c));
+  const std::string cut = shown < values.columns ? format(" The first %d of %d dims.", shown, values.columns)
+                                                 : "";
+  return matrix_table(caption + cut, words, head, some_columns(values, 0, shown), 3);
 }
 
 } // namespace demo

@@ -1,6 +1,7 @@
 // Asks the environment and the terminal itself.
 #include "terminal.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -29,24 +30,28 @@ bool is_terminal(int) { return false; }
 int terminal_columns() { return 0; }
 #endif
 
-constexpr int narrowest = 40, widest = 200, unknown = 100;
-
 int output_width() {
-  int width = std::atoi(variable("COLUMNS").c_str());
+  constexpr long narrowest = 40, widest = 200, unknown = 100;
+  long width = std::strtol(variable("COLUMNS").c_str(), nullptr, 10);
   if (width <= 0) width = terminal_columns();
-  return width <= 0 ? unknown : std::min(std::max(width, narrowest), widest);
+  return static_cast<int>(width <= 0 ? unknown : std::min(std::max(width, narrowest), widest));
+}
+
+// The first of these variables that is not empty names the locale, as in POSIX.
+bool locale_is_utf8() {
+  std::string locale;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (locale.empty()) locale = variable(name);
+  for (const char* name : {"UTF-8", "utf-8", "UTF8", "utf8"})
+    if (locale.find(name) != std::string::npos) return true;
+  return false;
 }
 
 } // namespace
 
-style style_of_output(bool plain, bool color) {
-  style how;
-  how.width = output_width();
-  how.blocks = !plain && (color || (is_terminal(1) && variable("TERM") != "dumb"));
-  const bool painted = how.blocks && (color || variable("NO_COLOR").empty());
-  const std::string depth = variable("COLORTERM");
-  if (painted) how.paint = depth == "truecolor" || depth == "24bit" ? colours::full : colours::cube;
-  return how;
+terminal terminal_of_output(bool plain, bool color) {
+  const bool wanted = is_terminal(1) && variable("TERM") != "dumb" && variable("NO_COLOR").empty();
+  return {output_width(), !plain && locale_is_utf8(), color || (wanted && !plain)};
 }
 
 void progress(const std::string& words) {

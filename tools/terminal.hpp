@@ -2,14 +2,18 @@
 #pragma once
 #include <string>
 
-#include "style.hpp"
-
 namespace demo {
 
-// plain: ASCII whatever the terminal can; color: blocks and colours whatever the output is.
-style style_of_output(bool plain, bool color);
+struct terminal {
+  int width = 100;
+  bool utf8 = false; // else ASCII
+  bool colour = false;
+};
 
-// Shows one line on stderr, in place of the last one; "" takes it away. Nothing where stderr is no terminal.
+// What standard output can show, by the environment. `plain` and `color` are the flags of that name.
+terminal terminal_of_output(bool plain, bool color);
+
+// Shows one line on standard error, in place of the last one; "" removes it. Nothing where it is no terminal.
 void progress(const std::string& words);
 
 } // namespace demo

@@ -1,7 +1,10 @@
 // Words as a terminal shows them: UTF-8 in, columns out. Pure functions, no locale.
 #pragma once
 #include <algorithm>
+#include <cmath>
+#include <cstdarg>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,17 +52,23 @@ inline std::vector<letter> letters(std::string_view text) {
 }
 
 inline bool is_utf8(std::string_view text) {
-  const auto all = letters(text);
+  const std::vector<letter> all = letters(text);
   return std::none_of(all.begin(), all.end(), [](const letter& one) { return one.code == broken; });
-}
-
-inline bool is_control(uint32_t code) {
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x202A && code <= 0x202E);
 }
 
 struct code_range {
   uint32_t first, last;
 };
+
+template <size_t N>
+bool in_ranges(uint32_t code, const code_range (&ranges)[N]) {
+  return std::any_of(ranges, ranges + N, [&](code_range r) { return r.first <= code && code <= r.last; });
+}
+
+// Bytes that command a terminal, and marks that reverse or break the lines of Unicode text.
+constexpr code_range controls[] = {{0, 0x1F}, {0x7F, 0x9F}, {0x2028, 0x202E}, {0x2066, 0x2069}};
+
+inline bool is_printable(const letter& one) { return one.code != broken && !in_ranges(one.code, controls); }
 
 // Accents and joiners stand on the letter before them.
 constexpr code_range no_column[] = {{0x0300, 0x036F}, {0x0483, 0x0489},  {0x0591, 0x05BD}, {0x0610, 0x061A},
@@ -74,19 +83,20 @@ constexpr code_range two_columns[] = {
     {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},  {0x1F300, 0x1F3FA}, {0x1F400, 0x1F64F},
     {0x1F680, 0x1F6FF}, {0x1F900, 0x1FAFF}, {0x20000, 0x3FFFD}};
 
-template <size_t N>
-bool in_ranges(uint32_t code, const code_range (&ranges)[N]) {
-  return std::any_of(ranges, ranges + N, [&](code_range r) { return r.first <= code && code <= r.last; });
-}
-
 inline int columns(const letter& one) {
   if (in_ranges(one.code, no_column)) return 0;
   return in_ranges(one.code, two_columns) ? 2 : 1;
 }
 
+// What a terminal moves on by; colours (ESC [ .. m) take no column.
 inline int columns(std::string_view text) {
   int sum = 0;
-  for (const letter& one : letters(text)) sum += columns(one);
+  bool colour = false;
+  for (const letter& one : letters(text)) {
+    colour = colour || one.code == 0x1B;
+    if (!colour) sum += columns(one);
+    if (one.code == 'm') colour = false;
+  }
   return sum;
 }
 
@@ -96,72 +106,142 @@ inline std::string times(std::string_view piece, int count) {
   return all;
 }
 
-inline std::string spaces(int count) { return std::string(static_cast<size_t>(std::max(count, 0)), ' '); }
+inline std::string spaces(int count) { return times(" ", count); }
 
-// At most `room` columns: a longer text ends with the ellipsis.
-inline std::string clip(std::string_view text, int room, std::string_view ellipsis) {
+// At most `room` columns: a longer text is cut and ends with an ellipsis.
+inline std::string clip(std::string_view text, int room) {
   if (columns(text) <= room) return std::string(text);
-  const int keep = room - columns(ellipsis);
   std::string cut;
-  int used = 0;
+  int used = 1;
   for (const letter& one : letters(text)) {
-    if (used + columns(one) > keep) break;
     used += columns(one);
+    if (used > room) break;
     cut += one.bytes;
   }
-  return keep >= 0 ? cut + std::string(ellipsis) : spaces(room);
+  return cut + "\u2026";
 }
 
 inline std::string pad_right(std::string_view text, int room) {
   return std::string(text) + spaces(room - columns(text));
 }
+
 inline std::string pad_left(std::string_view text, int room) {
   return spaces(room - columns(text)) + std::string(text);
 }
 
 inline std::string centre(std::string_view text, int room) {
-  const int left = std::max(0, (room - columns(text)) / 2);
-  return pad_right(spaces(left) + std::string(text), room);
+  return pad_right(spaces((room - columns(text)) / 2) + std::string(text), room);
 }
 
-inline std::vector<std::string> split(std::string_view text) {
+// The words between blanks. What stands in brackets can stay together: "[0.5 0.5]" is then one word.
+inline std::vector<std::string> split(std::string_view text, bool keep_brackets = false) {
+  constexpr code_range blanks[] = {{'\t', '\r'}, {' ', ' '}, {0xA0, 0xA0}, {0x3000, 0x3000}};
   std::vector<std::string> words;
-  bool open = false;
+  bool inside_word = false;
+  int brackets = 0;
   for (const letter& one : letters(text)) {
-    const bool gap = one.code == ' ' || (one.code >= '\t' && one.code <= '\r') || one.code == 0xA0 ||
-                     one.code == 0x3000;
-    if (!gap && !open) words.emplace_back();
-    if (!gap) words.back() += one.bytes;
-    open = !gap;
+    if (keep_brackets) brackets += (one.code == '[') - (one.code == ']');
+    const bool blank = brackets == 0 && in_ranges(one.code, blanks);
+    if (!blank && !inside_word) words.emplace_back();
+    if (!blank) words.back() += one.bytes;
+    inside_word = !blank;
   }
   return words;
 }
 
-// Words, with what stands in brackets kept together: "[0.5 0.5]" is one.
-inline std::vector<std::string> split_outside_brackets(std::string_view text) {
-  std::vector<std::string> pieces;
-  bool open = false;
-  for (const std::string& word : split(text)) {
-    if (open)
-      pieces.back() += " " + word;
-    else
-      pieces.push_back(word);
-    const size_t opened = pieces.back().rfind('['), closed = pieces.back().rfind(']');
-    open = opened != std::string::npos && (closed == std::string::npos || closed < opened);
-  }
-  return pieces;
-}
-
+// Lines of at most `width` columns; a word that is wider alone is cut.
 inline std::vector<std::string> wrap(std::string_view text, int width) {
   std::vector<std::string> lines;
-  for (const std::string& word : split_outside_brackets(text)) {
-    const bool fits = !lines.empty() && columns(lines.back()) + 1 + columns(word) <= width;
-    if (fits)
+  for (const std::string& whole : split(text, true)) {
+    const std::string word = clip(whole, width);
+    if (!lines.empty() && columns(lines.back()) + 1 + columns(word) <= width)
       lines.back() += " " + word;
     else
       lines.push_back(word);
   }
   return lines;
+}
+
+// The same picture for a terminal that shows ASCII only: each letter keeps its columns.
+inline std::string to_ascii(std::string_view text) {
+  constexpr struct {
+    uint32_t code;
+    char ascii;
+  } drawn[] = {{0x2500, '-'}, {0x2502, '|'}, {0x2514, '+'}, {0x2026, '~'},
+               {0x2591, '.'}, {0x2592, '+'}, {0x2593, '*'}, {0x2588, '#'}};
+  std::string plain;
+  for (const letter& one : letters(text)) {
+    const auto known = std::find_if(std::begin(drawn), std::end(drawn),
+                                    [&](const auto& d) { return d.code == one.code; });
+    if (one.code < 0x80)
+      plain += one.bytes;
+    else
+      plain += times(known == std::end(drawn) ? "?" : std::string(1, known->ascii), columns(one));
+  }
+  return plain;
+}
+
+// A word of the command line inside a message: short, and harmless to a terminal.
+inline std::string printable(std::string_view text) {
+  std::string safe;
+  for (const letter& one : letters(text.substr(0, 200))) safe += is_printable(one) ? one.bytes : "?";
+  return clip(safe, 40);
+}
+
+inline std::string quote(std::string_view text) { return "\"" + printable(text) + "\""; }
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+inline std::string
+format(const char* pattern, ...) {
+  va_list values, again;
+  va_start(values, pattern);
+  va_copy(again, values);
+  std::string text(static_cast<size_t>(std::vsnprintf(nullptr, 0, pattern, again)), '\0');
+  va_end(again);
+  std::vsnprintf(text.data(), text.size() + 1, pattern, values);
+  va_end(values);
+  return text;
+}
+
+// Fixed decimals, and never a minus before a zero.
+inline std::string number(double value, int decimals) {
+  const std::string text = format("%.*f", decimals, value);
+  const bool is_zero = text.find_first_of("123456789infa") == std::string::npos;
+  return is_zero && text[0] == '-' ? text.substr(1) : text;
+}
+
+// "2", "0.5", "0.4223": as many of `decimals` as the value needs.
+inline std::string short_number(double value, int decimals) {
+  std::string text = number(value, decimals);
+  if (text.find('.') == std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+// "2.4e-8"
+inline std::string tiny_number(double value) {
+  if (value <= 0) return "0";
+  const int power = static_cast<int>(std::floor(std::log10(value)));
+  return number(value / std::pow(10.0, power), 1) + "e" + std::to_string(power);
+}
+
+// ".42", "1.0": a weight in three columns.
+inline std::string weight_text(double weight) {
+  const std::string text = number(weight, 2);
+  return text[0] == '0' ? text.substr(1) : text.substr(0, 3);
+}
+
+// "1 word", "2 words"
+inline std::string counted(size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// A bar of at most `room` columns.
+inline std::string bar(double share, int room) {
+  return times("\u2588", std::max(1, static_cast<int>(share * room + 0.5)));
 }
 
 } // namespace demo
