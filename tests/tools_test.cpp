@@ -209,6 +209,26 @@ TEST_CASE("tools: pictures fit the width, whatever the number of words") {
   }
 }
 
+TEST_CASE("tools: a picture whose columns are too narrow for words numbers them") {
+  heat_map map{"", {}, {}, matrix(12, 12)};
+  for (int i = 0; i < 12; ++i) map.queries.push_back("word");
+  map.keys = map.queries;
+  struct {
+    int width;
+    const char *head, *row, *why;
+  } const rows[] = {
+      {84, " word  word ", " .00   .00 ", "6 columns a field: words"},
+      {60, " 9   10  11  12", "12 word .00 .00 .00 ", "4: numbers"},
+      {40, " 8 9 0 1 2", "12 word", "2: the last digit of a number, fields without their weights"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    const std::vector<std::string> lines = picture_lines({map}, row.width, false);
+    CHECK(holds(lines.front(), row.head));
+    CHECK(holds(lines.back(), row.row));
+  }
+}
+
 TEST_CASE("tools: pictures stand side by side as long as they fit") {
   const std::vector<heat_map> maps = {two_by_three(), two_by_three()};
   CHECK(picture_lines(maps, 80, true).size() == 4);     // 27 + 3 + 27 columns

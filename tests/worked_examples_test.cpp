@@ -1,5 +1,5 @@
-// The nine worked examples of the lecture notes, to the digits given there. Where the notes slip, both
-// figures stand here.
+// The nine worked examples that the demo shows, to the digits of docs/worked_examples.md. Where the lecture
+// notes behind them are wrong, a comment has their number, too.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -40,7 +40,7 @@ void show_geometry(page& out, const setup& how) {
   t.rows.push_back({"bank", "32", number(32 / std::sqrt(2.0), 3), number(by_scores[1], 4), ".8"});
   out.show(t);
   out.say(
-      "Scores as far apart as 10 and 32 leave \"bank\" where it is. With the weights .2 and .8 it moves:");
+      "Scores as far apart as 10 and 32 leave \"bank\" where it is. With the weights .2 and .8 it moves.");
   if (!how.brief) {
     plane points;
     points.mark(6, 1, "money");
@@ -86,14 +86,12 @@ void show_bank(page& out, const setup& how) {
   }
   out.say(
       "Vectors are [finance nature]: money [1 0], river [0 1], bank [0.5 0.5], grows [0.6 0.4], flows [0.2 "
-      "0.8]. The "
-      "weights are given by hand.");
+      "0.8]. The weights are given by hand.");
   if (!how.brief) out.show(maps);
   out.show(t);
   out.say(
       "\"bank\" starts as one vector and ends as two. The last column needs no given weights: it is "
-      "self-attention "
-      "without parameters, where q, k and v are the vectors themselves.");
+      "self-attention without parameters, where q, k and v are the vectors themselves.");
 }
 
 void show_apple(page& out, const setup& how) {
@@ -113,10 +111,8 @@ void show_apple(page& out, const setup& how) {
   out.show(t);
   out.say(
       "Equal vectors that attend to the same words stay equal. In a window of four words on each side they "
-      "differ: "
-      "\"launched\" and \"phone\" are near the first, \"eating\" is near the last. Codes of the position "
-      "have the same "
-      "effect.");
+      "differ: \"launched\" and \"phone\" are near the first, \"eating\" is near the last. Position "
+      "encodings have the same effect.");
   if (!how.brief)
     out.show({{"Weights in the window of four.", words, words, attention_weights(x, x, near)[0]}});
 }

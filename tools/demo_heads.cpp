@@ -32,18 +32,15 @@ void show_heads(page& out, const setup& how) {
   const std::vector<matrix> weights = attention_weights(q, k, options);
   out.say(
       "\"The man saw the astronomer with a telescope\": who has the telescope? Head 1 links \"man\" and "
-      "\"saw\" to "
-      "\"telescope\". Head 2 links \"saw\" to \"astronomer\" and \"astronomer\" to \"telescope\". Two heads "
-      "keep both "
-      "readings.");
+      "\"saw\" to \"telescope\". Head 2 links \"saw\" to \"astronomer\" and \"astronomer\" to \"telescope\". "
+      "Two heads keep both readings.");
   out.show({{"Head 1: the man looks through the telescope.", saw_words, saw_words, weights[0]},
             {"Head 2: the astronomer carries the telescope.", saw_words, saw_words, weights[1]}});
   if (how.brief) return;
   const matrix both = attend(q, k, v, options), mixed = product(both, saw_wo);
   table t{
       "The outputs of both heads side by side, times W_O: [seen with a telescope, sees an astronomer, "
-      "astronomer with a "
-      "telescope].",
+      "astronomer with a telescope].",
       {"word", "head 1", "head 2", "times W_O"},
       {},
       "l"};
@@ -63,8 +60,7 @@ void show_translation(page& out, const setup& how) {
   options.scaled = false;
   out.say(
       "Cross-attention: the queries come from the translation, the keys and values from the source. c_i = "
-      "sum_j alpha_ij "
-      "h_j with alpha = softmax(s_i . h_j). Self-attention is the same with one sentence.");
+      "sum_j alpha_ij h_j with alpha = softmax(s_i . h_j). Self-attention is the same with one sentence.");
   out.show({{"alpha: \"turn off the lights\" and its German translation.", target, source,
              attention_weights(s, h, options)[0]}});
   if (how.brief) return;

@@ -65,8 +65,8 @@ void show_it(page& out, const setup& how) {
   }
   out.show(t);
   out.say("The output is the sum of weight * v: " + vector_text(sum.data(), 3, 3) +
-          ". It lies next to v of \"animal\", which \"it\" stands for. (The weights are rounded and add up "
-          "to 1.01.)");
+          ". Most of it is v of \"animal\", the word that \"it\" stands for. The weights are rounded, so "
+          "they add up to 1.01.");
 }
 
 } // namespace demo

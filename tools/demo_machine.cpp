@@ -115,8 +115,7 @@ bool show_machine(page& out, const request& asked) {
   out.heading("This machine: equal bits, and speed");
   out.say(
       "fovea has a kernel for each instruction set. Here every kernel that this CPU can run computes the "
-      "same "
-      "attention on random numbers" +
+      "same attention on random numbers" +
       std::string(asked.words.empty() ? "." : " and on your sentence."));
   if (asked.timed)
     out.say(format(

@@ -58,8 +58,7 @@ void show_method(page& out, const setup& how) {
   const matrix q = product(x, w.q), k = product(x, w.k), v = product(x, w.v);
   out.say(
       "\"Action gets results\": embeddings of 512 dims times W_Q, W_K and W_V, divided into 8 heads of 64 "
-      "dims. The "
-      "values are random, not trained.");
+      "dims. The values are random, not trained.");
   for (int head = 0; head < (how.brief ? 1 : 2); ++head) {
     const auto part = [&](const matrix& all) { return some_columns(all, head * dim, dim); };
     out.show(method_table({words, part(q), part(k), part(v), 0},

@@ -52,9 +52,12 @@ void show_steps(page& out, const projected& p, const std::vector<matrix>& weight
         matrix_table(name + format("q.k / sqrt(%d).", p.dim()), p.queries, p.keys, scaled(qk[head], 1 / root),
                      3),
         matrix_table(name + "softmax of each row.", p.queries, p.keys, weights[head], 4)};
+    const bool narrow = std::all_of(std::begin(steps), std::end(steps),
+                                    [&](const table& step) { return fits(step, out.width()); });
     for (const table& step : steps)
-      if (head < 2 && fits(step, out.width())) out.show(step);
-    if (head == 0 && !fits(steps[0], out.width())) out.say("The tables of q.k are too wide for this output.");
+      if (head < 2 && narrow) out.show(step);
+    if (head == 0 && !narrow)
+      out.say("The tables of q.k are too wide for this output. --word follows one word.");
     if (head == 2) out.say("The weights of the other heads are in the pictures.");
   }
   out.show(maps_of_heads(p.queries, p.keys, weights));
@@ -87,8 +90,7 @@ void show_sentence(page& out, const request& asked) {
               counted(static_cast<size_t>(p.dim()), "dim"));
   out.say("The embeddings and W_Q, W_K, W_V, W_O are random (--seed " + std::to_string(asked.seed) +
           "), not trained. So the weights show how attention computes, not what the words mean. Equal words "
-          "have equal "
-          "rows.");
+          "have equal rows.");
   out.show(vectors_table("Embeddings.", asked.words, seeded_embeddings(asked.words, asked.dim, asked.seed)));
   show_steps(out, p, attention_weights(p.q, p.k, p.options));
   show_one_word(out, p, asked);

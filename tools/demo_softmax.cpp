@@ -20,13 +20,12 @@ void show_cat(page& out, const setup& how) {
   const matrix qk = scores(x, x, 1)[0];
   out.say(
       "Three words in four dims: The [1 0 1 0], cat [0 1 0 1], sat [1 1 1 1]. W_Q, W_K and W_V are the "
-      "identity, so q, "
-      "k and v are the embeddings.");
+      "identity, so q, k and v are the embeddings.");
   if (!how.brief) {
     out.show(matrix_table("Scores q.k. A row is a query, a column a key.", cat_words, cat_words, qk, 0));
     out.show(matrix_table("Scores divided by sqrt(4) = 2.", cat_words, cat_words, scaled(qk, 0.5), 0));
   }
-  table t = matrix_table("Softmax of each row, and the output: the mean of the rows of V with these weights.",
+  table t = matrix_table("Softmax of each row, and the output: the weighted mean of the rows of V.",
                          cat_words, cat_words, weights, 4);
   t.head.push_back("output");
   t.align = "lrrrl";
@@ -76,8 +75,7 @@ void show_scale(page& out, const setup& how) {
   out.show(t);
   out.say(
       "Large scores give one key nearly all the weight, and training stalls there. Division by sqrt(d) takes "
-      "the "
-      "variance back to 1 for every d, and the weights stay spread:");
+      "the variance back to 1 for every d, and the weights stay spread:");
   out.show(peaked);
 }
 

@@ -49,8 +49,7 @@ const char* const help_text =
 
 std::string demo_help() {
   return "fovea demo [flags]\n\nWithout flags: equal bits and speed on this machine, then all worked "
-         "examples in short."
-         "\n\n" +
+         "examples in short.\n\n" +
          flags_help(demo_flags()) +
          "\n  fovea demo --sentence \"the cat sat on the mat\" --heads 2 --svg attention.svg\n";
 }
@@ -77,11 +76,12 @@ void show_example(page& out, size_t index, int32_t isa, bool brief) {
 void show_introduction(page& out, int32_t isa) {
   const char* name = fovea_isa_name(isa == FOVEA_ISA_BEST ? fovea_isa() : isa);
   out.heading("fovea " + version_text() + ": attention on the CPU");
-  out.say("Attention lets each word of a sentence collect what it needs from the other words:");
+  out.say(
+      "fovea computes attention on the CPUs of edge devices. Attention gives each word of a sentence a new "
+      "vector, which collects what the word needs from the other words:");
   out.apart({"  out_i = sum_j w_ij v_j", "  w_ij  = softmax_j(q_i . k_j / sqrt(d))"});
   out.say(
-      format("q, k and v (query, key, value) are the vectors of a word, of d dims each. w_ij is the weight "
-             "that word "
+      format("q, k and v (query, key, value) are vectors of a word with d dims. w_ij is the weight that word "
              "i gives to word j. The examples below are computed by the kernel %s.",
              name));
 }

@@ -33,16 +33,17 @@ inline int heat_colour(double share) {
   return ramp[step_of(share, 10)];
 }
 
+// A field with its number, if there is room: the number on a colour, or beside a shade.
 inline std::string heat_cell(double weight, double top, int room, bool colour) {
   const double share = weight / top;
-  if (!colour) {
-    const char* const shades[5] = {" ", "\u2591", "\u2592", "\u2593", "\u2588"};
-    const std::string shade = shades[step_of(share, 4)];
-    return room < 6 ? times(shade, room) : times(shade, room - 5) + " " + weight_text(weight) + " ";
+  const std::string text = room < 4 ? "" : weight_text(weight);
+  if (colour) {
+    const int ink = share > 0.35 ? 16 : 231; // black on bright, white on dark
+    return format("\x1b[38;5;%d;48;5;%dm%s\x1b[0m", ink, heat_colour(share), centre(text, room).c_str());
   }
-  const int ink = share > 0.35 ? 16 : 231; // black on bright, white on dark
-  const std::string text = room < 6 ? "" : weight_text(weight);
-  return format("\x1b[38;5;%d;48;5;%dm%s\x1b[0m", ink, heat_colour(share), centre(text, room).c_str());
+  const char* const shades[5] = {" ", "\u2591", "\u2592", "\u2593", "\u2588"};
+  const std::string shade = shades[step_of(share, 4)];
+  return text.empty() ? times(shade, room) : times(shade, room - 5) + (room > 4 ? " " : "") + text + " ";
 }
 
 // A heat map is a table without gaps. Where the words of the keys do not fit, numbers stand for them.
@@ -52,22 +53,22 @@ inline table picture_table(const heat_map& map, double top, int width, bool colo
   for (const std::string& word : map.queries) label = std::max(label, columns(word));
   for (const std::string& word : map.keys) cell = std::max(cell, columns(word) + 1);
   label = std::min(label, word_room - 1);
-  const auto room = [&] { return width - indent - label - 1; };
-  cell = std::min({cell, 11, room() / keys});
+  cell = std::min({cell, 11, (width - indent - label - 1) / keys});
   const bool numbered = cell < 6;
   if (numbered) {
-    label = std::max(6, std::min({label + 3, word_room - 1, room() + label - keys}));
-    cell = std::max(1, std::min(2, room() / keys));
+    label = std::max(6, std::min({label + 3, word_room - 1, width - indent - 1 - keys}));
+    cell = std::max(1, std::min(4, (width - indent - label - 1) / keys));
   }
   table t{map.title, {""}, {}};
   t.gap = 0;
   t.ruled = false;
   for (int key = 0; key < keys; ++key) {
+    const std::string place = std::to_string(cell > 2 ? key + 1 : (key + 1) % 10);
     const std::string word = clip(map.keys[static_cast<size_t>(key)], cell - 1);
-    t.head.push_back(numbered ? pad_left(std::to_string((key + 1) % 10), cell) : centre(word, cell));
+    t.head.push_back(centre(numbered ? place : word, cell));
   }
   for (int query = 0; query < map.weights.rows; ++query) {
-    const std::string word = map.queries[static_cast<size_t>(query)];
+    const std::string& word = map.queries[static_cast<size_t>(query)];
     t.rows.push_back({clip(numbered ? format("%2d ", query + 1) + word : word, label) + " "});
     for (int key = 0; key < keys; ++key)
       t.rows.back().push_back(heat_cell(map.weights.at(query, key), top, cell, colour));
@@ -103,9 +104,10 @@ inline lines side_by_side(const std::vector<lines>& blocks, int width) {
 
 // All on one scale.
 inline lines picture_lines(const std::vector<heat_map>& maps, int width, bool colour) {
+  const double top = largest(maps);
   std::vector<lines> blocks;
   for (const heat_map& map : maps)
-    blocks.push_back(table_lines(picture_table(map, largest(maps), width, colour), width));
+    blocks.push_back(table_lines(picture_table(map, top, width, colour), width));
   return side_by_side(blocks, width);
 }
 

@@ -78,30 +78,19 @@ inline std::string svg_map(const heat_map& map, double top, int x, int y) {
 
 // One colour, mixed with the ground by the weight: so the same file suits both grounds.
 constexpr const char* svg_style = R"(<style>
-text { font-family: ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-serif; font-size: 14px; fill: #1f2328 }
-.ground { fill: #ffffff } .frame { fill: #08519c; stroke: #d1d9e0 } .shade { stop-color: #08519c }
+text { font-family: ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-serif }
+text { font-size: 14px; fill: #1f2328 }
+.ground { fill: #ffffff } .frame { fill: #08519c; stroke: #d1d9e0 }
 .title { font-size: 15px; font-weight: 600 } .note { font-size: 12px; fill: #59636e }
 .query { text-anchor: end; dominant-baseline: central }
-.weak, .strong { text-anchor: middle; dominant-baseline: central; font-size: inherit; font-variant-numeric: tabular-nums }
+.weak, .strong { text-anchor: middle; dominant-baseline: central; font-size: inherit }
 .weak { fill: #000000 } .strong { fill: #ffffff }
 @media (prefers-color-scheme: dark) {
   text { fill: #f0f6fc } .note { fill: #9198a1 } .weak { fill: #ffffff } .strong { fill: #000000 }
-  .ground { fill: #0d1117 } .frame { fill: #4d96f0; stroke: #3d444d } .shade { stop-color: #4d96f0 }
+  .ground { fill: #0d1117 } .frame { fill: #4d96f0; stroke: #3d444d }
 }
 </style>
 )";
-
-inline std::string svg_legend(double top, int x, int y) {
-  return "<defs><linearGradient id=\"scale\"><stop class=\"shade\" offset=\"0\" stop-opacity=\"0\"/>"
-         "<stop class=\"shade\" offset=\"1\"/></linearGradient></defs>\n" +
-         svg_text(x, y, "note", "0") +
-         format(
-             "<rect fill=\"url(#scale)\" stroke=\"#8c959f\" x=\"%d\" y=\"%d\" width=\"160\" "
-             "height=\"11\"/>\n",
-             x + 14, y - 10) +
-         svg_text(x + 182, y, "note",
-                  weight_text(top) + "   attention weight: a row is a query, a column a key");
-}
 
 // Maps that belong together stand side by side as long as they fit; all are on one scale.
 inline std::string svg_document(const std::vector<std::vector<heat_map>>& groups, std::string_view title) {
@@ -133,7 +122,8 @@ inline std::string svg_document(const std::vector<std::vector<heat_map>>& groups
              width, height, width, height) +
          "<title>" + escaped(title) + "</title>\n" + svg_style +
          "<rect class=\"ground\" width=\"100%\" height=\"100%\" rx=\"10\"/>\n" + body +
-         svg_legend(top, margin, y + 12) + "</svg>\n";
+         svg_text(margin, y + 12, "note", "Attention weights. A row is a query, a column a key.") +
+         "</svg>\n";
 }
 
 } // namespace demo
