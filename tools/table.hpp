@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "matrix.hpp"
+#include "numbers.hpp"
 #include "text.hpp"
 
 namespace demo {

@@ -1,10 +1,7 @@
 // Words as a terminal shows them: UTF-8 in, columns out. Pure functions, no locale.
 #pragma once
 #include <algorithm>
-#include <cmath>
-#include <cstdarg>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,28 +15,29 @@ struct letter {
 
 constexpr uint32_t broken = 0xFFFFFFFF;
 
-// How many bytes a letter has that opens with this byte; 0 when no letter does.
-inline int letter_bytes(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first < 0xE0) return 2;
-  if (first >= 0xE0 && first < 0xF0) return 3;
-  return first >= 0xF0 && first < 0xF5 ? 4 : 0;
-}
-
+// The first letter of a text that is not empty; a byte that belongs to no letter is `broken`.
 inline letter first_letter(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const int bytes = letter_bytes(byte(0));
+  constexpr struct {
+    unsigned char first, last; // of the byte that opens a letter
+    size_t bytes;
+    uint32_t least; // a longer spelling than needed is no UTF-8
+  } forms[] = {{0, 0x7F, 1, 0}, {0xC2, 0xDF, 2, 0x80}, {0xE0, 0xEF, 3, 0x800}, {0xF0, 0xF4, 4, 0x10000}};
   const letter wrong{broken, text.substr(0, 1)};
-  if (bytes == 0 || text.size() < static_cast<size_t>(bytes)) return wrong;
-  uint32_t code = bytes == 1 ? byte(0) : byte(0) & (0x7Fu >> bytes);
-  for (int i = 1; i < bytes; ++i) {
-    if ((byte(static_cast<size_t>(i)) & 0xC0) != 0x80) return wrong;
-    code = code << 6 | (byte(static_cast<size_t>(i)) & 0x3F);
+  const auto open = static_cast<unsigned char>(text[0]);
+  for (const auto& form : forms) {
+    if (open < form.first || open > form.last) continue;
+    if (text.size() < form.bytes) return wrong;
+    uint32_t code = form.bytes == 1 ? open : open & (0x7Fu >> form.bytes);
+    for (size_t i = 1; i < form.bytes; ++i) {
+      const auto next = static_cast<unsigned char>(text[i]);
+      if ((next & 0xC0) != 0x80) return wrong;
+      code = code << 6 | (next & 0x3F);
+    }
+    const bool surrogate = code >= 0xD800 && code < 0xE000;
+    return code < form.least || code > 0x10FFFF || surrogate ? wrong
+                                                             : letter{code, text.substr(0, form.bytes)};
   }
-  const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // a longer spelling than needed is no UTF-8
-  const bool surrogate = code >= 0xD800 && code < 0xE000;
-  if (code < least[bytes] || code > 0x10FFFF || surrogate) return wrong;
-  return {code, text.substr(0, static_cast<size_t>(bytes))};
+  return wrong;
 }
 
 inline std::vector<letter> letters(std::string_view text) {
@@ -189,55 +187,6 @@ inline std::string printable(std::string_view text) {
 }
 
 inline std::string quote(std::string_view text) { return "\"" + printable(text) + "\""; }
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 1, 2)))
-#endif
-inline std::string
-format(const char* pattern, ...) {
-  va_list values, again;
-  va_start(values, pattern);
-  va_copy(again, values);
-  std::string text(static_cast<size_t>(std::vsnprintf(nullptr, 0, pattern, again)), '\0');
-  va_end(again);
-  std::vsnprintf(text.data(), text.size() + 1, pattern, values);
-  va_end(values);
-  return text;
-}
-
-// Fixed decimals, and never a minus before a zero.
-inline std::string number(double value, int decimals) {
-  const std::string text = format("%.*f", decimals, value);
-  const bool is_zero = text.find_first_of("123456789infa") == std::string::npos;
-  return is_zero && text[0] == '-' ? text.substr(1) : text;
-}
-
-// "2", "0.5", "0.4223": as many of `decimals` as the value needs.
-inline std::string short_number(double value, int decimals) {
-  std::string text = number(value, decimals);
-  if (text.find('.') == std::string::npos) return text;
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text;
-}
-
-// "2.4e-8"
-inline std::string tiny_number(double value) {
-  if (value <= 0) return "0";
-  const int power = static_cast<int>(std::floor(std::log10(value)));
-  return number(value / std::pow(10.0, power), 1) + "e" + std::to_string(power);
-}
-
-// ".42", "1.0": a weight in three columns.
-inline std::string weight_text(double weight) {
-  const std::string text = number(weight, 2);
-  return text[0] == '0' ? text.substr(1) : text.substr(0, 3);
-}
-
-// "1 word", "2 words"
-inline std::string counted(size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 // A bar of at most `room` columns.
 inline std::string bar(double share, int room) {
