@@ -33,7 +33,7 @@ struct method {
 };
 table method_table(const method& m, const std::string& caption, int32_t isa, int width);
 
-// A column for each head's weights: "head 1", "head 2", ...
+// The weights of each head: "head 1", "head 2", ...
 std::vector<heat_map> maps_of_heads(const std::vector<std::string>& queries,
                                     const std::vector<std::string>& keys, const std::vector<matrix>& weights);
 
