@@ -7,16 +7,11 @@
 
 namespace fovea::f32 {
 
-// Lanes that four chains may have at once: no more registers than the accumulators of the largest tile. Plain
-// floats in a build for size take two: a fifth fewer bytes, and 7 % more instructions. Bits do not depend on
-// it.
+// Lanes that four chains may have at once: no more registers than the accumulators of the largest tile.
 template <class Isa, class Shape, class... Smaller>
 constexpr int chain_lanes(shape_list<Shape, Smaller...>) {
-#if defined(__OPTIMIZE_SIZE__)
-  if (Isa::lanes == 1) return 2;
-#endif
-  const int most = Shape::rows * Shape::vectors * Shape::lanes / 4;
-  return most >= 16 ? 16 : most >= 8 ? 8 : 4;
+  const int most = in_little_code<Isa> ? 2 : Shape::rows * Shape::vectors * Shape::lanes / 4;
+  return most >= 16 ? 16 : most >= 8 ? 8 : most >= 4 ? 4 : 2;
 }
 
 struct rest_of_product { // the rest of both rows, 0 in the lanes that overlap
@@ -50,9 +45,8 @@ FOVEA_INLINE floats<Isa, Lanes> add_products(const float* w, const float* x, int
 #pragma GCC unroll 4
     for (int c = 0; c < 4; ++c)
       chain[c] = fma(vector::load(w + j + 16 * c + at), vector::load(x + j + 16 * c + at), chain[c]);
-  if constexpr (Isa::lanes == 1) {
-    // In little code: the chains take turns at the first place. Their sum below does not depend on which one
-    // comes first.
+  if constexpr (in_little_code<Isa>) {
+    // The chains take turns at the first place. Their sum does not depend on which one stands there.
     for (; j < columns; j += 16) {
       const bool is_rest = j == whole;
       const float *w_at = is_rest ? rest.w : w + j, *x_at = is_rest ? rest.x : x + j;
@@ -83,8 +77,8 @@ FOVEA_INLINE float dot(const float* w, const float* x, int columns) {
   if constexpr (lanes == 16) return sum_tree(add_products<Isa, 16>(w, x, columns, rest, 0));
   alignas(64) float sum[16];
   for (int at = 0; at < 16; at += lanes) add_products<Isa, lanes>(w, x, columns, rest, at).store(sum + at);
-  if constexpr (Isa::lanes > 1) return sum_tree(f32x16<Isa>::load(sum));
-  for (int half = 8; half > 0; half /= 2) // the same tree, in a loop: it is smaller
+  if constexpr (!in_little_code<Isa>) return sum_tree(f32x16<Isa>::load(sum));
+  for (int half = 8; half > 0; half /= 2) // the same tree
     for (int i = 0; i < half; ++i) sum[i] += sum[i + half];
   return sum[0];
 }

@@ -49,8 +49,7 @@ FOVEA_INLINE float softmax_row(const softmax_job& job, ptrdiff_t r, float& peak)
   if (row.left) load_rest<Isa>(in, job.shown).store(row.rest);
   const score_step step = job.modify.step;
   if (step == score_step::capped) modify_scores_of_row<Isa, general_step>(job, r, row);
-  // For plain floats one step serves all modifiers, as in attention: it is half the code.
-  using biased = std::conditional_t<Isa::lanes == 1, general_step, biased_step>;
+  using biased = std::conditional_t<in_little_code<Isa>, general_step, biased_step>; // one step serves all
   if (step == score_step::biased) modify_scores_of_row<Isa, biased>(job, r, row);
   bool near;
   const weighing by = weighing_of(find_range<Isa>(row), step == score_step::plain ? job.scale * log2_e : 1,
