@@ -64,6 +64,12 @@ std::vector<fixed_problem> cases() {
           .lengths(2, 700)
           .zeros(0, 0, 100, 0)
           .max_keys(4096),
+      c("an odd zero point of v: halves of spilled sums are rounded up")
+          .heads(3)
+          .dims(16)
+          .lengths(5, 300)
+          .zeros(0, 0, -77, 0)
+          .max_keys(8192),
       c("a bool mask").heads(2, 1).dims(32).lengths(6, 140).masked(),
       c("a bias in octaves").heads(2, 1).dims(32).lengths(6, 140).biased(),
       c("ALiBi, causal").heads(4, 2).dims(32).lengths(6, 140).alibi().causal(),

@@ -129,6 +129,27 @@ TEST_CASE("Q15: a slope takes away more than any score, however far a key lies")
       }
 }
 
+TEST_CASE("Q15: a slope takes 2^55 from a score at most") {
+  // 31 products of -32768 squared, times the multiplier of their key, are 2^61.9 units of 2^-22 octaves; a
+  // slope of any steepness takes 2^61 of them. So all weight is left to the key, none to the sink.
+  const std::vector<int16_t> q(31, -32768), k(31, -32768), v = {1000};
+  const int32_t sink = 0, multiplier = INT32_MAX, slope = 1 << 30;
+  for (int32_t distance : {1 << 25, 1 << 26, 1 << 27, 1 << 30}) { // times the slope: 2^55 .. 2^60
+    CAPTURE(distance);
+    int16_t out = 77;
+    std::vector<unsigned char> scratch(FOVEA_FIXED_SCRATCH_ROWS(31, 1));
+    fovea_fixed_attention a{};
+    a.q.data = q.data(), a.k.data = k.data(), a.v.data = v.data(), a.out.data = &out;
+    a.q.dtype = a.k.dtype = a.v.dtype = a.out.dtype = FOVEA_FIXED_S16;
+    a.q_heads = a.queries = a.keys = 1, a.dim = 31, a.v_dim = 1, a.weight_bits = 22;
+    a.flags = FOVEA_POSITION, a.position = distance, a.alibi = &slope, a.sinks = &sink;
+    a.key_multipliers.data = &multiplier;
+    a.scale = {1, 6, 4, 1 << 30, 1, 0x3f800000};
+    CHECK(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+    CHECK(std::abs(out - 1000) <= 1);
+  }
+}
+
 TEST_CASE("Q15: a fine output, whose shift goes to the left") {
   // q = k = 0: one key has all the weight. Its value 1 leaves as 1 * 2^30 * 2^(shift - 31), limited to 16
   // bits.

@@ -115,6 +115,14 @@ TEST_CASE("softmax_of_many_rows_has_the_bits_of_each_alone") {
       }
 }
 
+TEST_CASE("softmax_of_many_rows_counts_each_column_behind_the_last_sixteen_once") {
+  for (int32_t n = 16; n <= 32; ++n) {
+    INFO("columns ", n);
+    table t(7, n, 1);
+    check_everywhere(t, t.call());
+  }
+}
+
 TEST_CASE("softmax_with_scale_softcap_and_masks") {
   struct options {
     const char* why;

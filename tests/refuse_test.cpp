@@ -197,6 +197,13 @@ TEST_CASE("scratch_is_refused_alone") {
   CHECK(scratch.nothing_written());
 }
 
+TEST_CASE("a_merge_without_partials_is_refused") {
+  good_call call;
+  CHECK(fovea_check(&call.a) == FOVEA_OK);
+  CHECK(fovea_merge(&call.a) == (FOVEA_NULL | FOVEA_ARG_PARTIALS << 8));
+  CHECK(call.p.out_memory.nothing_written());
+}
+
 TEST_CASE("scratch_that_holds_other_data_is_refused") {
   good_call call;
   const size_t least = fovea_scratch_least(&call.a), floats = least / sizeof(float) + 1;

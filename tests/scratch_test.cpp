@@ -64,6 +64,19 @@ TEST_CASE("one_query_never_wants_room_for_all_keys") {
   });
 }
 
+TEST_CASE("keys_in_panels_want_no_room_for_panels") {
+  isas::for_each([&](int32_t isa) {
+    for (int32_t keys : {0, 1, 16, 17, 256}) {
+      INFO("keys ", keys);
+      fovea_attention a = sized(1, 1, 64, 64, 64, keys);
+      a.isa = isa;
+      const size_t rows = fovea_scratch_best(&a), panels = static_cast<size_t>(keys + 15) / 16;
+      a.k.layout = FOVEA_PANELS;
+      CHECK(rows - fovea_scratch_best(&a) == panels * 16 * 64 * sizeof(float));
+    }
+  });
+}
+
 TEST_CASE("the_fast_constant_is_worth_its_name") {
   isas::for_each([&](int32_t isa) {
     fovea_attention a = sized(8, 8, 64, 64, 512, 512);
