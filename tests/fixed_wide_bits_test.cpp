@@ -132,6 +132,18 @@ TEST_CASE("Q15: scores of every shift, octaves and sinks at their limits, output
   }
 }
 
+TEST_CASE("Q15: a sink at its lowest, beside a key at its lowest, where each step of its weight shows") {
+  fixed_problem x("one key");
+  fovea_fixed_attention a = x.heads(1).dims(16).lengths(1, 1).biased().sinks().wide(22).make(FOVEA_FIXED_F32);
+  const int32_t bias = INT32_MIN + 1;
+  a.bias.data = &bias;
+  for (int32_t sink : {INT32_MIN, -(1 << 28), 1 - (1 << 28), 2 - (1 << 28)}) {
+    CAPTURE(sink);
+    a.sinks = &sink;
+    check_bits(x, a);
+  }
+}
+
 TEST_CASE("Q15: an output whose shift is 15 to 20 is that of 14, doubled each time") {
   fixed_problem x("values of 3");
   fovea_fixed_attention a = x.heads(1).dims(16).lengths(1, 2).wide().make(FOVEA_FIXED_S16);

@@ -115,6 +115,7 @@ TEST_CASE("packing_refuses_bad_arguments") {
   CHECK(refused(fovea_pack_keys(to, 0, from, 0, 20, 0), FOVEA_SIZE));
   CHECK(refused(fovea_pack_keys(to, 0, from, 0, 20, 1025), FOVEA_SIZE));
   CHECK(refused(fovea_pack_keys(to, 0, from, -4, 20, 4), FOVEA_STRIDE));
+  CHECK(refused(fovea_pack_keys(to, 0, from + 4, -4, 2, 4), FOVEA_STRIDE)); // the fewest rows that walk it
   CHECK(refused(fovea_pack_keys(to, 0, from, highest, 20, 4), FOVEA_OVERFLOW));
   CHECK(refused(fovea_pack_keys(to, INT32_MAX, from, 0, 20, 4), FOVEA_RANGE));
   CHECK(refused(fovea_pack_keys(to, 0, to + 5, 0, 20, 4), FOVEA_OVERLAP));
