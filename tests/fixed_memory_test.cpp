@@ -17,6 +17,7 @@ std::vector<fixed_problem> cases() {
   return {
       c("one row, ragged everywhere").heads(1).dims(13, 7).lengths(1, 37),
       c("decode of a group").heads(6, 2).dims(20, 33).lengths(1, 133),
+      c("rows that end with a whole group").heads(1).dims(13, 7).lengths(12, 20),
       c("prefill").heads(4, 2).dims(17, 9).lengths(21, 70).causal(),
       c("whole blocks").heads(2, 1).dims(16, 32).lengths(3, 128),
       c("rows that begin inside a block").heads(2, 1).dims(16).lengths(5, 90).causal().first_key(37),

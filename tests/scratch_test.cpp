@@ -85,6 +85,9 @@ TEST_CASE("the_fast_constant_is_worth_its_name") {
     a = sized(8, 8, 64, 64, 16, 16);
     a.isa = isa;
     CHECK(FOVEA_SCRATCH_FAST(64, 64, 8 * 16, 16) >= fovea_scratch_best(&a)); // heads side by side
+    a = sized(256, 256, 64, 64, 4, 16);
+    a.isa = isa;
+    CHECK(FOVEA_SCRATCH_FAST(64, 64, 128, 16) >= fovea_scratch_best(&a)); // as many as a tile has rows for
     a = sized(8, 2, 64, 64, 1, 128);
     a.isa = isa;
     CHECK(FOVEA_SCRATCH_FAST(64, 64, 8, 32) >= fovea_scratch_best(&a));

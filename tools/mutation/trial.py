@@ -18,7 +18,6 @@ from pathlib import Path
 KILLED, SURVIVED, SAME, BROKEN = "killed", "survived", "same object code", "does not compile"
 LOOP = "ran too long"
 QUICK, SLOW = 0.6, 2.5  # seconds of tests in the first runs; the rest runs last
-CPU_SECONDS = 20  # of one run of tests: more is an endless loop
 STAGES = (("scalar",), ("scalar", "avx2"), None)  # None: all
 
 ASK_ISAS = """#include "fovea/fixed.h"
@@ -45,6 +44,11 @@ def must(command, **more):
     if done.returncode:
         raise SystemExit(f"mutate: {shlex.join(map(str, command))[:200]} failed:\n{done.stdout[-2000:]}")
     return done.stdout
+
+
+def most_seconds(usual):
+    """Of CPU, for tests that usually take so long: more is an endless loop."""
+    return min(20, round(5 + 4 * usual))
 
 
 def failing_in(words):
@@ -200,11 +204,13 @@ class Base:
             if failing and stage is None:
                 raise SystemExit(f"mutate: tests fail without a mutant: {', '.join(failing)}")
             timed = sorted((float(t), n) for t, n in re.findall(r"^([\d.]+) s: (.*)$", words, re.M) if n not in failing)
-            lists, sum_ = ([], [], []), 0.0
+            lists, usual, sum_ = ([], [], []), [0.0, 0.0, 0.0], 0.0
             for seconds, name in timed:
                 sum_ += seconds
-                lists[0 if sum_ < QUICK else 1 if sum_ < SLOW else 2].append(name)
-            self.durations[stage, tests] = lists
+                level = 0 if sum_ < QUICK else 1 if sum_ < SLOW else 2
+                lists[level].append(name)
+                usual[level] += seconds
+            self.durations[stage, tests] = list(zip(lists, usual))
 
 
 class Tree:
@@ -260,25 +266,25 @@ class Tree:
         likely_first = sorted(self.base.tests, reverse=not all("fixed" in key[0] for key in changed), key=lambda t: t == "fovea_tests")
         for level in range(levels):
             for tests in likely_first:
-                names = self.base.durations[stage, tests][level]
+                names, usual = self.base.durations[stage, tests][level]
                 if not names:
                     continue
                 if tests not in programs:
                     programs[tests] = self.folder / tests
                     if not self.base.link(tests, library, programs[tests]):
                         return "does not link"
-                if killer := self.failing(programs[tests], names):
+                if killer := self.failing(programs[tests], names, most_seconds(usual)):
                     return killer
         return None
 
-    def failing(self, program, names):
+    def failing(self, program, names, seconds):
         chosen = "--test-case=" + ",".join(re.sub(r"[,*\"\\]", "?", n) for n in names)
         command = [program, chosen, "--abort-after=1", "--no-colors=true"]
         with tempfile.TemporaryFile() as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=self.base.environment, preexec_fn=limited(CPU_SECONDS),
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=self.base.environment, preexec_fn=limited(seconds),
                                        start_new_session=True)
             try:
-                code = process.wait(timeout=20 * CPU_SECONDS)
+                code = process.wait(timeout=20 * seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
