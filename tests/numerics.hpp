@@ -1,6 +1,7 @@
 // The float32 arithmetic of docs/numerics.md once more: one row, one key, one number after the other, in
 // plain scalar code. The library must give these bits on every ISA with fma; nothing here is shared with it.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -171,7 +172,8 @@ class row {
     const int64_t end_of_keys = int64_t{a_.first_key} + a_.keys;
     for (int64_t span = a_.first_key / span_keys * span_keys; span < end_of_keys; span += span_keys) {
       gathered of_span;
-      for (int64_t block = span; block < span + span_keys && block < end_of_keys; block += block_keys)
+      const int64_t first = std::max(span, a_.first_key / block_keys * block_keys); // the first with a key
+      for (int64_t block = first; block < span + span_keys && block < end_of_keys; block += block_keys)
         visit(block, of_span);
       merge(of_span, all_);
     }

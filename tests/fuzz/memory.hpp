@@ -144,7 +144,7 @@ inline double seconds() {
 
 // What the sanitizers ask for: settings that keep small allocations cheap, and words when they report.
 extern "C" __attribute__((weak)) const char* __asan_default_options() {
-  return "detect_leaks=0:malloc_context_size=2:quarantine_size_mb=16:abort_on_error=1";
+  return "detect_leaks=0:malloc_context_size=2:quarantine_size_mb=1:abort_on_error=1";
 }
 extern "C" __attribute__((weak)) void __asan_on_error() { fuzz::name_current(); }
 extern "C" __attribute__((weak)) void __ubsan_on_report() { fuzz::name_current(); }
