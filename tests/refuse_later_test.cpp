@@ -112,8 +112,8 @@ TEST_CASE("packing_refuses_bad_arguments") {
   CHECK(refused(fovea_pack_keys(to, 0, nullptr, 0, 20, 4), FOVEA_NULL));
   CHECK(refused(fovea_pack_keys(to, -1, from, 0, 20, 4), FOVEA_RANGE));
   CHECK(refused(fovea_pack_keys(to, 0, from, 0, -1, 4), FOVEA_SIZE));
-  CHECK(refused(fovea_pack_keys(to, 0, from, 0, 0x40000000, 4), FOVEA_SIZE));
-  CHECK(refused(fovea_pack_keys(nullptr, 0, from, 0, 0x3fffffff, 4), FOVEA_NULL)); // not too many
+  CHECK(refused(fovea_pack_keys(to, 0, from, 0, 0x7fffc000, 4), FOVEA_SIZE));
+  CHECK(refused(fovea_pack_keys(nullptr, 0, from, 0, 0x7fffbfff, 4), FOVEA_NULL)); // not too many
   CHECK(refused(fovea_pack_keys(to, 0, from, 0, 20, 0), FOVEA_SIZE));
   CHECK(refused(fovea_pack_keys(to, 0, from, 0, 20, 1025), FOVEA_SIZE));
   CHECK(refused(fovea_pack_keys(to, 0, from, -4, 20, 4), FOVEA_STRIDE));

@@ -131,7 +131,7 @@ FOVEA_INLINE bool hide_unseen(const key_runs& runs, int row, int begin, int end,
 // of them, from the first run to the end of the second, and what a row does not see weighs 0. Behind a prefix
 // the second run may begin with a jump, but only once: a first step of one and the right total leave no room
 // for it. Are weights 0?
-template <int Rows>
+template <class Isa, int Rows>
 __attribute__((noinline)) bool look_at_steps(const key_runs& runs, int row, float* s, keys_of_group& keys) {
   constexpr int last = Rows - 1, second = Rows > 1 ? 1 : 0;
   const int32_t *from = runs.from[1] + row, *to = runs.to[1] + row;
@@ -170,7 +170,7 @@ __attribute__((noinline)) void find_keys(const value_phase<Element>& z, const ke
   const int32_t *from = runs.from[1] + g.row, *to = runs.to[1] + g.row;
   keys_of_group keys{from[0], to[0], false, false};
   const bool same = runs.first == 1 && from[0] == from[last] && to[0] == to[last];
-  if (!same) g.may_leak |= look_at_steps<Shape::rows>(runs, g.row, z.s, keys);
+  if (!same) g.may_leak |= look_at_steps<Isa, Shape::rows>(runs, g.row, z.s, keys);
   place_keys<Isa>(z, keys, g);
 }
 
