@@ -1,5 +1,5 @@
-// Which strides of the output are enough: its rows may touch, but not share an element, and where there is
-// one row no stride counts.
+// Which strides of the output are enough: its rows may touch, but not share an element. And where there is
+// one row no stride counts, of inputs and of the output.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -61,4 +61,31 @@ TEST_CASE("rows_of_the_output_may_touch_but_not_overlap") {
         }
     });
   }
+}
+
+TEST_CASE("a_stride_without_use_may_be_any_number") {
+  struct one_row {
+    const char* why;
+    int32_t queries, keys;
+  };
+  const one_row table[] = {
+      {"one query, one key", 1, 1},
+      {"one query, many keys", 1, 40},
+      {"three queries share a key", 3, 1},
+      {"six queries share a key", 6, 1},
+      {"no key", 3, 0},
+  };
+  for (const one_row& t : table)
+    for (const int32_t v_dim : {8, 40}) {
+      INFO(doctest::String(t.why));
+      problem p(shape("strides").dims(8, v_dim).lengths(t.queries, t.keys));
+      isas::for_each([&](int32_t isa) {
+        fovea_attention a = p.call(isa);
+        const std::vector<float> expected = solve(p, a);
+        a.q.head_stride = a.k.head_stride = a.v.head_stride = a.out.head_stride = PTRDIFF_MAX;
+        if (t.queries == 1) a.q.token_stride = a.out.token_stride = PTRDIFF_MAX;
+        if (t.keys < 2) a.k.token_stride = a.v.token_stride = PTRDIFF_MAX;
+        CHECK(data::same_bits(solve(p, a), expected));
+      });
+    }
 }

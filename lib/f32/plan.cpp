@@ -38,6 +38,13 @@ int32_t check_scale(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
+// Strides that nothing walks over may be any number: they become 0, so that no product of theirs overflows.
+template <class T>
+rows_of<T> rows_at(T* data, const extent& e, const byte_range& bytes) {
+  const bool any = bytes.begin != bytes.end;
+  return {data, any && e.heads > 1 ? e.head_stride : 0, any && e.tokens > 1 ? e.token_stride : 0};
+}
+
 // Extents go by reference: a copy of what has just been written field by field would wait for all of it.
 int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels, rows_of<const float>& out,
                     byte_range& bytes) {
@@ -49,7 +56,7 @@ int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels
   if (panels) e.tokens = up16(e.tokens);
   if (const int32_t reason = place(in.data, in.head_stride, in.token_stride, sizeof(float), false, e, bytes))
     return refusal(reason, argument);
-  out = {static_cast<const float*>(in.data), e.head_stride, e.token_stride};
+  out = rows_at(static_cast<const float*>(in.data), e, bytes);
   return FOVEA_OK;
 }
 
@@ -61,7 +68,7 @@ int32_t check_output(const fovea_attention& a, plan& p, byte_range& bytes) {
   extent e{a.q_heads, a.queries, 0, 0, p.v_dim};
   const int32_t reason = place(o.data, o.head_stride, o.token_stride, sizeof(float), true, e, bytes);
   if (reason) return refusal(reason, FOVEA_ARG_OUT);
-  p.out = {static_cast<float*>(o.data), e.head_stride, e.token_stride};
+  p.out = rows_at(static_cast<float*>(o.data), e, bytes);
   return FOVEA_OK;
 }
 
