@@ -114,6 +114,24 @@ TEST_CASE("exactly_the_least_scratch_is_accepted") {
   }
 }
 
+TEST_CASE("scratch_is_used_from_the_next_64_bytes_on") {
+  // So floats and vectors are aligned wherever scratch begins.
+  problem p(shape("keys that must be packed, which is what scratch begins with").dims(21).lengths(5, 40));
+  isas::for_each([&](int32_t isa) {
+    const fovea_attention a = p.call(isa);
+    const size_t least = fovea_scratch_least(&a);
+    for (size_t offset : {1, 2, 4, 63}) {
+      INFO("offset ", offset);
+      std::vector<unsigned char> room(least + 128, 0x5a);
+      const size_t aligned = (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64;
+      CHECK(fovea_attend(&a, room.data() + aligned + offset, least) == FOVEA_OK);
+      size_t first = 0;
+      while (room[first] == 0x5a) ++first;
+      CHECK(first == aligned + 64);
+    }
+  });
+}
+
 TEST_CASE("partials_are_worth_their_size") {
   fovea_attention a = sized(4, 2, 64, 64, 1, 8192);
   a.part = {0, 4};
