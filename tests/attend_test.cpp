@@ -213,6 +213,12 @@ TEST_CASE("prefix_and_kept_keys") {
       shape("kept keys without a window change nothing").lengths(12, 12).causal().keep_first(5),
       shape("kept keys and a prefix").lengths(20, 40).causal().window(2, 0).keep_first(9).prefix(4),
       shape("kept keys one block away").dims(3).lengths(6, 600).causal().window(10, 0).keep_first(4),
+      shape("kept keys, and windows that move beyond the last key")
+          .dims(3, 20)
+          .lengths(40, 600)
+          .position(595)
+          .window(5, 0)
+          .keep_first(3),
       shape("kept keys in two blocks").dims(3).lengths(6, 600).causal().window(10, 0).keep_first(260),
       shape("the window leaves the prefix within a tile")
           .heads(7, 1)

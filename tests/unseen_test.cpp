@@ -20,6 +20,12 @@ std::vector<shape> hiding_shapes() {
           .causal()
           .in(storage::padded_rows),
       shape("one row in the middle of the keys").heads(6, 2).dims(5).lengths(1, 40).causal().position(17),
+      shape("many rows in the middle of the keys, of whose last sixteen they see fifteen")
+          .heads(24, 1)
+          .dims(5)
+          .lengths(1, 130)
+          .causal()
+          .position(110),
       shape("outside a window").heads(2, 1).dims(9).lengths(7, 40).window(3, 2),
       shape("between kept keys and a window").dims(9).lengths(7, 40).causal().window(3, 0).keep_first(2),
       shape("between a prefix and a window, grouped")
