@@ -42,7 +42,7 @@ constexpr int scores_4x4_panels(int dim) { return 1 + (2 * floats_4x4 + 16 * dim
 struct tile_job {
   const plan* p;
   const workspace* w;
-  route way;
+  route chosen;
   packed_panels* packed;
   int32_t kv_head; // the first
   int32_t heads;   // batched: several only if each has all its rows here, and its keys in one block

@@ -63,8 +63,8 @@ struct plan {
   int64_t keys_end; // behind the last given key; a mask may end before
   modifiers modify;
   float scale; // times log2(e): softmax is base 2
-  float stretch,
-      shrunk; // scale = 2 * stretch * shrunk, where a row of q times scale may overflow; else stretch is 0
+  // scale = 2 * stretch * shrunk where a row of q times scale may overflow; else stretch is 0.
+  float stretch, shrunk;
   int32_t first_span, spans; // spans of 4,096 keys from absolute key 0 that the given keys touch
   int32_t part, parts;
   float* partials;

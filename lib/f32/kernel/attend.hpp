@@ -102,7 +102,7 @@ class tile_of_rows {
     for (int h = 0; h < heads_of<Isa>(job_); ++h) {
       const rows_of_head rows = rows_of(h);
       const value_phase<Element> values(job_, b, head(h).values(b.first_key));
-      add_values<Isa>(values, b, rows, job_.way.four_row_tiles);
+      add_values<Isa>(values, b, rows, job_.chosen.four_row_tiles);
     }
   }
 
@@ -111,7 +111,7 @@ class tile_of_rows {
 
   void score(const block& b) const {
     if constexpr (Isa::scores_4x4)
-      if (job_.way.keys == key_source::rows_4x4 && score_heads_4x4(b)) return;
+      if (job_.chosen.keys == key_source::rows_4x4 && score_heads_4x4(b)) return;
     for (int h = 0; h < heads_of<Isa>(job_); ++h)
       for (int run = b.runs.first; run < 2; ++run) score_run(b, run, h);
   }
@@ -122,7 +122,7 @@ class tile_of_rows {
     const int begin = b.runs.from[run][rows.from], end = b.runs.to[run][rows.from + rows.count - 1];
     if (begin >= end) return;
     const kv_view<Element> view = head(h);
-    const bool takes_rows = job_.way.keys == key_source::rows || job_.way.keys == key_source::rows_4x4;
+    const bool takes_rows = job_.chosen.keys == key_source::rows || job_.chosen.keys == key_source::rows_4x4;
     if (takes_rows && score_key_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from,
                                           rows_.per_head_in_groups))
       return;

@@ -6,8 +6,8 @@
 
 namespace fovea::f32 {
 
-constexpr float minus_infinity = -__builtin_inff(); // the mark of a key that a mask hides: its weight is 0,
-                                                    // it is never exponentiated
+// The score of a key that a mask hides. It gets weight 0 without an exponential.
+constexpr float minus_infinity = -__builtin_inff();
 
 // What a softmax step does, known when it is compiled; a call takes one of three: see score_step.
 template <bool Capped, bool Biased>
