@@ -77,7 +77,11 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   static constexpr int pin_sums_from = 29; // of 32
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m512>(sum, a, b); }
   // x - its nearest integer; of infinity 0.
-  static FOVEA_INLINE reg fraction(reg x) { return _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT); }
+  static FOVEA_INLINE reg fraction(reg x) {
+    __m512 rest = _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT);
+    __asm__("" : "+v"(rest)); // gcc 12 may keep it in memory, and load it for each product of the exponential
+    return rest;
+  }
   template <class Op>
   static FOVEA_INLINE reg join_rows(const float* rows, Op op) { // sixteen of them
     reg four[4];
