@@ -68,6 +68,8 @@ enum { /* reasons: FOVEA_REASON(status) */
   FOVEA_TOO_SMALL = 0x08,
   FOVEA_NOT_FINITE = 0x09,
   FOVEA_UNSUPPORTED = 0x0a,
+  FOVEA_FOREIGN = 0x0b, /* of cache.h */
+  FOVEA_DAMAGED = 0x0c,
   FOVEA_REASON_END
 };
 enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
@@ -104,6 +106,9 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_ROWS = 0x1e,
   FOVEA_ARG_COLUMNS = 0x1f,
   FOVEA_ARG_KEY_SUMS = 0x20, /* of fixed.h */
+  FOVEA_ARG_SEGMENTS = 0x21,
+  FOVEA_ARG_IMAGE = 0x22, /* of cache.h */
+  FOVEA_ARG_PARENT = 0x23,
   FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)
@@ -154,6 +159,23 @@ typedef struct fovea_part {
   int32_t index, count; /* {0, 0} = all the work */
 } fovea_part;
 
+/* Keys and values that stand in several pieces of memory, as in a ring, or behind a prefix in constant memory.
+ * Piece i holds keys first_key .. first_key + keys - 1. Pieces ascend and do not overlap; each begins at a
+ * multiple of 16 (integers: 64). A key that no piece holds must not be seen by any query. fovea_cache_view
+ * fills it. */
+#define FOVEA_SEGMENTS_MAX 8
+typedef struct fovea_segment {
+  const void *k, *v;                          /* key `first_key`; k in panels */
+  const void *key_multipliers, *value_weights; /* integers: the tables of fixed.h */
+  ptrdiff_t k_head_stride, v_head_stride, table_head_stride;
+  int32_t first_key, keys;
+} fovea_segment;
+typedef struct fovea_segments {
+  int32_t count;
+  uint32_t sum; /* of cache.h: the checksum of the image that was viewed last */
+  fovea_segment at[FOVEA_SEGMENTS_MAX];
+} fovea_segments;
+
 typedef struct fovea_attention {
   fovea_in q, k, v;
   fovea_out out;
@@ -175,8 +197,10 @@ typedef struct fovea_attention {
   void *partials;       /* null: no row is split. Else memory that all parts share; then call fovea_merge */
   size_t partials_size; /* at least fovea_partials_size */
   int32_t isa;          /* 0 = the best of this machine; else exactly that one */
-  int32_t ring;
-  int32_t reserved[4];
+  int32_t ring;         /* 0 */
+  /* null: all keys stand in k and v. Else where they stand; k.data, v.data and their strides are not used. */
+  const fovea_segments *segments;
+  int32_t reserved[4 - sizeof(void *) / 4];
 } fovea_attention;
 /* Query i is at position p = position + i. It sees key j when first_key <= j < first_key + keys and
  *   j < prefix or ((not causal or j <= p) and (no window or j < keep_first or p - left <= j <= p + right)).

@@ -18,16 +18,18 @@ const char* const reasons[] = {
      "it takes"),
     "a number is NaN or infinite",
     "this build or this machine does not offer it",
+    "this is no image of a cache, or one of another version, or not the one that belongs here",
+    "the image is damaged or was never complete: its checksum does not fit",
 };
 static_assert(sizeof reasons / sizeof *reasons == FOVEA_REASON_END);
 
 const char* const arguments[] = {
-    "call",   "q",          "k",        "v",       "out",       "q_heads, kv_heads",
-    "dim",    "v_dim",      "queries",  "keys",    "first_key", "flags",
-    "prefix", "keep_first", "scale",    "softcap", "alibi",     "sinks",
-    "mask",   "lse",        "weights",  "part",    "partials",  "isa",
-    "ring",   "reserved",   "scratch",  "in",      "w",         "x",
-    "rows",   "columns",    "key_sums",
+    "call",   "q",          "k",        "v",        "out",       "q_heads, kv_heads",
+    "dim",    "v_dim",      "queries",  "keys",     "first_key", "flags",
+    "prefix", "keep_first", "scale",    "softcap",  "alibi",     "sinks",
+    "mask",   "lse",        "weights",  "part",     "partials",  "isa",
+    "ring",   "reserved",   "scratch",  "in",       "w",         "x",
+    "rows",   "columns",    "key_sums", "segments", "image",     "parent",
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 

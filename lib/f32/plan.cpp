@@ -16,6 +16,7 @@ int32_t check_offered(const fovea_attention& a) {
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (a.weights.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (a.ring) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RING);
+  if (a.segments) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SEGMENTS);
   constexpr int32_t known = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
   if (a.flags & ~known) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
   return FOVEA_OK;

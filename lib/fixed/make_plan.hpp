@@ -21,8 +21,9 @@ struct offered {
 
 int32_t check_offered(const fovea_fixed_attention& a) {
   if (a.softcap) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
-  const int32_t reserved = a.reserved[0] | a.reserved[1] | a.reserved[2] | a.q.reserved | a.k.reserved |
-                           a.v.reserved;
+  int32_t reserved = a.q.reserved | a.k.reserved | a.v.reserved;
+  for (int32_t word : a.reserved) reserved |= word;
+  if (a.segments) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SEGMENTS);
   if (reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (a.flags & ~int32_t{FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW})
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
