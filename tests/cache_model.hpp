@@ -60,6 +60,7 @@ class tokens {
   void add(int32_t count) {
     while (count-- > 0) seeds_.push_back(++seed_);
   }
+  void diverge(uint32_t seed) { seed_ = seed; } // from here on, other tokens
   // [head][token][dim] of tokens from .. to-1.
   std::vector<float> keys(int32_t from, int32_t to) const { return rows(from, to, s_.dim, 1); }
   std::vector<float> values(int32_t from, int32_t to) const { return rows(from, to, s_.width(), 2); }

@@ -124,7 +124,8 @@ int32_t fovea_cache_truncate(void* image, int32_t length) {
   opened c;
   if (const int32_t status = open(image, c)) return status;
   if (length < c.head->fixed.base || length > c.now.length) return refusal(FOVEA_RANGE, FOVEA_ARG_KEYS);
-  if (c.now.oldest > c.at.ring && length - c.shape().window < c.now.oldest)
+  // The last token that stays has its window, too.
+  if (c.now.oldest > c.at.ring && length - 1 - c.shape().window < c.now.oldest)
     return refusal(FOVEA_RANGE, FOVEA_ARG_RING);
   if (length == c.now.length) return FOVEA_OK;
   slot next = c.now;
