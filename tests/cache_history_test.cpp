@@ -27,8 +27,8 @@ struct line_of_tokens {
   }
   int32_t first() const { return base / 16 * 16; }
   int32_t ring_begin() const {
-    const int32_t kept = (s.keep_first + 15) / 16 * 16;
-    return s.window == 0 ? INT32_MAX : kept > first() ? kept : first();
+    const int32_t kept = s.keep_first > base ? s.keep_first : base;
+    return s.window == 0 ? INT32_MAX : (kept + 15) / 16 * 16;
   }
   int32_t ring_size() const { return s.capacity - (ring_begin() - first()); }
 
@@ -147,6 +147,7 @@ class history {
     const int32_t split = lot_.between(parent.base, parent.t.length());
     cache_shape s = parent.s;
     choose_room(s, lot_.one_in(3));
+    s.capacity += 16; // for the copies
     fovea_cache_shape shape = {}, whole = s.shape();
     shape.capacity = s.capacity, shape.window = s.window, shape.keep_first = s.keep_first;
     whole.window = whole.keep_first = 0;

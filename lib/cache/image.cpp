@@ -35,8 +35,8 @@ bool lay_out(const fovea_cache_shape& s, int32_t base, layout& at) {
   at.width = int8 ? up_to(s.v_dim, 16) : s.v_dim;
   at.places = up_to(s.capacity, at.step);
   at.scales = int8 && s.k_largest > 0;
-  const int32_t kept = up_to(s.keep_first, at.step) - at.first;
-  at.ring = at.first + (s.window == 0 ? at.places : kept > 0 ? kept : 0);
+  const int32_t kept = up_to(s.keep_first > base ? s.keep_first : base, at.step) - at.first;
+  at.ring = at.first + (s.window == 0 ? at.places : kept);
   at.modulus = at.places - (at.ring - at.first);
   const size_t heads = size_of(s.kv_heads), places = size_of(at.places), element = size_of(at.element);
   const size_t scales = at.scales ? heads : 0;
