@@ -1,6 +1,7 @@
 /* The public headers in C99, as firmware uses them: zeroed structs, constants, scratch at file scope. */
 #include <string.h>
 
+#include "fovea/cache.h"
 #include "fovea/fixed.h"
 #include "fovea/fixed_quantize.h"
 #include "fovea/fixed_softmax.h"
@@ -15,6 +16,8 @@ static unsigned char fast_scratch[FOVEA_SCRATCH_FAST(3, 2, 4, 20)];
 FOVEA_ASSERT_FITS(fast_scratch, 3, 2);
 static unsigned char integer_scratch[FOVEA_FIXED_SCRATCH_ROWS(3, 2)];
 static int8_t key_panels[FOVEA_FIXED_PANELS(2, 3)], value_panels[FOVEA_FIXED_PANELS(2, 2)];
+
+static FOVEA_CACHE_ALIGN unsigned char cache[FOVEA_CACHE_BYTES(1, 3, 2, 2, FOVEA_F32)];
 
 static const int32_t dtypes[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I16};
 static const int32_t layouts[] = {FOVEA_ROWS, FOVEA_PANELS};
@@ -94,6 +97,29 @@ static int quantises(void) {
          fovea_fixed_quantize_s8(&rows, scale, 0, q) == FOVEA_OK && q[0] < -126 && q[1] > 62;
 }
 
+/* The mean again, of a cache. */
+static int caches(void) {
+  const float q[3] = {0, 0, 0}, k[6] = {1, 2, 3, 4, 5, 6}, v[4] = {1, 10, 3, 30};
+  float out[2] = {-1, -1};
+  fovea_cache_shape shape = {0};
+  fovea_attention a = {0};
+  fovea_in keys = {0}, values = {0};
+  shape.kv_heads = 1;
+  shape.dim = 3;
+  shape.v_dim = 2;
+  shape.capacity = 2;
+  keys.data = k;
+  values.data = v;
+  a.q.data = q;
+  a.out.data = out;
+  a.q_heads = 1;
+  a.queries = 1;
+  if (fovea_cache_size(&shape) != sizeof cache || fovea_cache_init(cache, sizeof cache, &shape) != FOVEA_OK) return 0;
+  if (fovea_cache_append(cache, &keys, &values, 2) != FOVEA_OK || fovea_cache_view(cache, NULL, &a) != FOVEA_OK) return 0;
+  if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 0;
+  return out[0] > 1.99999f && out[0] < 2.00001f && out[1] > 19.9999f && out[1] < 20.0001f;
+}
+
 static int zeroed_structs_are_defaults(void) {
   fovea_attention by_memset, by_initialiser = {0};
   memset(&by_memset, 0, sizeof by_memset);
@@ -110,5 +136,6 @@ int fovea_header_c99(void) {
   if (!attends_in_integers(FOVEA_PANELS)) return 6;
   if (!softmax_of_rows()) return 7;
   if (!quantises()) return 8;
+  if (!caches()) return 9;
   return 0;
 }

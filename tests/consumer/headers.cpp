@@ -1,5 +1,6 @@
 // Everything of the public headers that expands or is instantiated in a program of somebody else's, who may
 // have any warning switched on.
+#include "fovea/cache.h"
 #include "fovea/fixed.h"
 #include "fovea/fixed.hpp"
 #include "fovea/fixed_quantize.h"
@@ -16,6 +17,9 @@ static unsigned char integer_scratch[FOVEA_FIXED_SCRATCH_ROWS(3, 2)];
 static int8_t panels[FOVEA_FIXED_PANELS(2, 3)];
 static fovea::fixed_attention<float, 4, 2, 16, 32> memory;
 static fovea::scratch<64, 32> typed_scratch;
+static FOVEA_CACHE_ALIGN unsigned char
+    cache[FOVEA_CACHE_BYTES(2, 16, 8, 40, FOVEA_I8) + FOVEA_CACHE_SCALES(2, 40)];
+static fovea::kv_cache<float, 2, 16, FOVEA_CACHE_RING(20, 4, 3, FOVEA_F32)> typed_cache;
 static fovea::tflite_tables tables;
 
 int main() {
@@ -24,6 +28,8 @@ int main() {
   fovea::make_tflite_tables(0.1, 1, tables);
   const fovea::fixed_scale_answer scale = fovea::make_fixed_scale({0.1, 0.1, 0.1, 0, 0}, 64);
   const int32_t status = memory.append(row, row) | memory.attend(row, out);
-  return FOVEA_REASON(status) + FOVEA_ARGUMENT(status) + (scale.refusal ? 1 : 0) + scratch[0] +
+  const std::int32_t cached = typed_cache.init(20, 4) | typed_cache.append({row, 0, 0}, {row, 0, 0}) |
+                              cache[0];
+  return cached + FOVEA_REASON(status) + FOVEA_ARGUMENT(status) + (scale.refusal ? 1 : 0) + scratch[0] +
          fast_scratch[0] + integer_scratch[0] + panels[0] + typed_scratch.bytes[0];
 }
