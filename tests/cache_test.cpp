@@ -1,4 +1,5 @@
-// Caches of floats: attention on a cache has the bits of attention on the same rows, however they came into it.
+// Caches of floats: attention on a cache has the bits of attention on the same rows, however they came into
+// it.
 #include "cache_model.hpp"
 
 using namespace cache_test;
