@@ -16,8 +16,8 @@ constexpr size_t slots_at = 128, slot_size = 32, header_size = FOVEA_CACHE_HEADE
 
 bytes at_random(size_t count, uint32_t seed) {
   bytes all(count);
-  for (size_t i = 0; i < count; ++i)
-    all[i] = static_cast<unsigned char>(data::noise(seed, static_cast<uint32_t>(i)) * 128);
+  data::lottery lot(seed);
+  for (unsigned char& x : all) x = static_cast<unsigned char>(lot.between(0, 255));
   return all;
 }
 
