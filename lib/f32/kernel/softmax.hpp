@@ -221,9 +221,7 @@ void softmax_step(const tile_job& job, const block& b, const float* first_q) {
     if constexpr (Isa::lanes == 16)
       if (b.runs.same == same_keys::all && b.runs.end - b.runs.begin >= long_row)
         return raise_and_weigh<Isa>(job, b, first_q);
-    if (Isa::lanes > 1 && b.runs.same == same_keys::all)
-      return plain_softmax_step<Isa, same_keys::all>(job, b, first_q);
-    if (Isa::lanes > 1 && b.runs.same == same_keys::begin)
+    if (Isa::lanes > 1 && b.runs.same != same_keys::none)
       return plain_softmax_step<Isa, same_keys::begin>(job, b, first_q);
     plain_softmax_step<Isa, same_keys::none>(job, b, first_q);
   } else {
