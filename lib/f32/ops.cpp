@@ -92,7 +92,7 @@ int32_t check_softmax(const fovea_softmax_rows* call, softmax_job& job) {
   if ((!in_place && meet(in, out)) || meet(mask, out)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
   if (meet(in, lse) || meet(mask, lse) || meet(out, lse)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_LSE);
   if (s.columns == 0) job.in_stride = job.out_stride = 0; // they may be any number
-  job.modify.step = step_for(!is_zero(job.modify.cap), s.mask.data != nullptr);
+  job.modify.any = !is_zero(job.modify.cap) || s.mask.data;
   return FOVEA_OK;
 }
 

@@ -11,7 +11,7 @@ struct softmax_job {
   int32_t rows, columns;
   int32_t shown; // columns before the end of the mask; those behind it become 0
   float scale;
-  modifiers modify; // cap, mask (its query is the row) and step
+  modifiers modify; // cap, and mask (its query is the row)
 };
 
 struct matvec_job {

@@ -30,11 +30,6 @@ class tile_of_rows {
   }
 
  private:
-  // Where registers are short, one step serves all modifiers: there code counts for more than the last tenth
-  // of speed.
-  using biased = std::conditional_t<(Isa::lanes < 8), general_step, biased_step>;
-  static constexpr void (*softmax_steps[])(const tile_job&, const block&, const float*) = {
-      softmax_step<Isa, plain_step>, softmax_step<Isa, biased>, softmax_step<Isa, general_step>};
   const tile_job& job_;
   const plan& p_;
   const workspace& w_;
@@ -95,7 +90,7 @@ class tile_of_rows {
   void attend_block(const block& b) const {
     score(b);
     if (rows_.stretched) stretch_scores(b);
-    softmax_steps[static_cast<int>(p_.modify.step)](job_, b, rows_.first_q);
+    softmax_step<Isa>(job_, b, rows_.first_q);
     if (b.writes_output && b.finished_after > b.finished_before)
       end_rows<Isa>(job_, w_.top, b.finished_before,
                     b.finished_after < job_.rows ? b.finished_after : job_.rows);
