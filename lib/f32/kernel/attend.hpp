@@ -131,9 +131,8 @@ class tile_of_rows {
   bool score_heads_4x4(const block& b) const {
     const int begin = b.runs.from[1][0], end = b.runs.to[1][rows_.per_head - 1], heads = heads_of<Isa>(job_);
     if (b.runs.first == 0 || begin >= end) return false;
-    const bool only_block = b.opens_span && b.finished_after >= job_.rows;
     return score_4x4<Isa>(scores(), head(0).keys(b.first_key, begin, end),
-                          {heads, head(0).head_stride(), rows_.per_head}, only_block, w_.panels);
+                          {heads, head(0).head_stride(), rows_.per_head}, w_.panels);
   }
 
   __attribute__((noinline)) void stretch_scores(const block& b) const {
