@@ -2,6 +2,7 @@
 #pragma once
 #include <cstring>
 
+#include "f32/kernel/shapes.hpp"
 #include "isa/contract.hpp"
 
 namespace fovea::f32 {
@@ -9,6 +10,10 @@ namespace fovea::f32 {
 struct scalar_isa : isa_defaults {
   using reg = float;
   static constexpr int lanes = 1;
+  // A core with 32 registers holds 4 rows x 4 lanes. A tile walks the sixteen lanes of a panel in groups, and
+  // the chains of products stay the same.
+  using shapes = shape_list<shape<4, 1, 4>, shape<2, 1, 8>, shape<1, 1, 8>>;
+  static constexpr int rows = 24;
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
   static FOVEA_INLINE reg spread(float x) { return x; }
