@@ -118,7 +118,7 @@ FOVEA_API int32_t fovea_fixed_sum_keys(int32_t *sums, const int8_t *rows, ptrdif
 /* The order of bytes in panels. A cache may move between machines that return the same number. */
 FOVEA_API int32_t fovea_fixed_panel_order(void);
 
-FOVEA_API int32_t fovea_fixed_isa(void);
+FOVEA_API int32_t fovea_fixed_isa(void); /* the best ISA of this machine; 0 if calls are refused here */
 FOVEA_API int32_t fovea_fixed_has_isa(int32_t isa);
 FOVEA_API const char *fovea_fixed_isa_name(int32_t isa); /* constant text, never null: "avx512vnni" */
 

@@ -40,6 +40,13 @@ struct whole_columns : columns<Element> {
   FOVEA_INLINE whole_columns without_fetching() const { return *this; }
 };
 
+// Prefetches from the row that comes `rows` after p. It may lie outside memory, so nothing may overflow.
+template <int Cache, class Stored>
+FOVEA_INLINE void prefetch_row(const Stored* p, int rows, ptrdiff_t stride) {
+  const uintptr_t ahead = static_cast<uintptr_t>(rows) * static_cast<uintptr_t>(stride) * sizeof(Stored);
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p) + ahead), 0, Cache);
+}
+
 // The same where memory is the limit, as for a few rows in several passes over V: each pass prefetches its
 // part of the next block, or of the rows that it comes to soon.
 constexpr int first_cache = 3, second_cache = 2;
@@ -47,7 +54,7 @@ template <class Element, int Rows, int Cache>
 struct fetching_columns : whole_columns<Element> {
   ptrdiff_t stride;
   FOVEA_INLINE void fetch(const typename Element::stored* p) const {
-    __builtin_prefetch(p + Rows * stride, 0, Cache);
+    prefetch_row<Cache>(p, Rows, stride);
   }
 };
 template <class Isa, class Shape, class Element>
