@@ -43,7 +43,7 @@ int32_t find_isa(int32_t isa) {
   return -1;
 }
 
-// One table for each operation: a program that does without it links neither the table nor its kernels.
+// One table for each operation: a program that does not call it links neither the table nor its kernels.
 const attention_kernel& attention_at(int32_t place) {
   static const attention_kernel* const kernels[] = {
 #define FOVEA_ISA(name, constant, text) &name##_attention,

@@ -1,4 +1,4 @@
-// Which tiles the rows of a group take: lists of shapes, largest first, and the ways through them.
+// Which tiles the rows of a group take: lists of shapes, largest first, and how to choose from them.
 #pragma once
 #include <type_traits>
 
@@ -22,7 +22,7 @@ constexpr int smallest_rows(shape_list<Shape, Smaller...>) {
     return Shape::rows;
 }
 
-// Shapes for tiles of three or four rows, of narrow vectors: they prefetch what comes soon.
+// Shapes for tiles of three or four rows, of eight lanes. They prefetch.
 template <class Isa, class Shape>
 constexpr bool is_four_row_shape = Isa::four_row_shapes && Shape::rows == 4 && Shape::lanes == 8;
 
