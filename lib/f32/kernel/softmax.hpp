@@ -206,7 +206,7 @@ __attribute__((noinline)) void modified_softmax_step(const tile_job& job, const 
 }
 
 template <class Isa, same_keys Same>
-void plain_softmax_step(const tile_job& job, const block& b, const float* first_q) {
+__attribute__((noinline)) void plain_softmax_step(const tile_job& job, const block& b, const float* first_q) {
   const key_runs runs = b.runs;
   const bool moved = raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
     return plain_peaks<Isa, Same>(job, runs, from, to);
