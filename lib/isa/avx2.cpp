@@ -23,6 +23,9 @@ void avx2_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel)
 }
 void avx2_softmax(const softmax_job& job) { softmax_rows<avx2>(job); }
 void avx2_matvec(const matvec_job& job) { matvec_rows<avx2>(job); }
+void avx2_norm(const norm_job& job) { norm_rows<avx2>(job); }
+void avx2_pool(const pool_job& job) { pool_rows<avx2>(job); }
+void avx2_rotate(const rotate_job& job) { rotate_rows<avx2>(job); }
 
 } // namespace fovea::f32
 #endif

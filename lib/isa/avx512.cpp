@@ -22,6 +22,9 @@ void avx512_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 }
 void avx512_softmax(const softmax_job& job) { softmax_rows<avx512>(job); }
 void avx512_matvec(const matvec_job& job) { matvec_rows<avx512>(job); }
+void avx512_norm(const norm_job& job) { norm_rows<avx512>(job); }
+void avx512_pool(const pool_job& job) { pool_rows<avx512>(job); }
+void avx512_rotate(const rotate_job& job) { rotate_rows<avx512>(job); }
 
 } // namespace fovea::f32
 #endif

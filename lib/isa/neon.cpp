@@ -21,6 +21,9 @@ void neon_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel)
 }
 void neon_softmax(const softmax_job& job) { softmax_rows<neon>(job); }
 void neon_matvec(const matvec_job& job) { matvec_rows<neon>(job); }
+void neon_norm(const norm_job& job) { norm_rows<neon>(job); }
+void neon_pool(const pool_job& job) { pool_rows<neon>(job); }
+void neon_rotate(const rotate_job& job) { rotate_rows<neon>(job); }
 
 } // namespace fovea::f32
 #endif

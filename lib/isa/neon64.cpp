@@ -22,6 +22,9 @@ void neon64_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 }
 void neon64_softmax(const softmax_job& job) { softmax_rows<neon64>(job); }
 void neon64_matvec(const matvec_job& job) { matvec_rows<neon64>(job); }
+void neon64_norm(const norm_job& job) { norm_rows<neon64>(job); }
+void neon64_pool(const pool_job& job) { pool_rows<neon64>(job); }
+void neon64_rotate(const rotate_job& job) { rotate_rows<neon64>(job); }
 
 } // namespace fovea::f32
 #endif

@@ -23,6 +23,9 @@ void scalar_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 }
 void scalar_softmax(const softmax_job& job) { softmax_rows<scalar>(job); }
 void scalar_matvec(const matvec_job& job) { matvec_rows<scalar>(job); }
+void scalar_norm(const norm_job& job) { norm_rows<scalar>(job); }
+void scalar_pool(const pool_job& job) { pool_rows<scalar>(job); }
+void scalar_rotate(const rotate_job& job) { rotate_rows<scalar>(job); }
 
 } // namespace fovea::f32
 #endif

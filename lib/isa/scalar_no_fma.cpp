@@ -23,6 +23,9 @@ void scalar_no_fma_pack_panel(const float* rows, ptrdiff_t stride, int dim, floa
 }
 void scalar_no_fma_softmax(const softmax_job& job) { softmax_rows<scalar_no_fma>(job); }
 void scalar_no_fma_matvec(const matvec_job& job) { matvec_rows<scalar_no_fma>(job); }
+void scalar_no_fma_norm(const norm_job& job) { norm_rows<scalar_no_fma>(job); }
+void scalar_no_fma_pool(const pool_job& job) { pool_rows<scalar_no_fma>(job); }
+void scalar_no_fma_rotate(const rotate_job& job) { rotate_rows<scalar_no_fma>(job); }
 
 } // namespace fovea::f32
 #endif

@@ -21,6 +21,9 @@ void sse41_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel
 }
 void sse41_softmax(const softmax_job& job) { softmax_rows<sse41>(job); }
 void sse41_matvec(const matvec_job& job) { matvec_rows<sse41>(job); }
+void sse41_norm(const norm_job& job) { norm_rows<sse41>(job); }
+void sse41_pool(const pool_job& job) { pool_rows<sse41>(job); }
+void sse41_rotate(const rotate_job& job) { rotate_rows<sse41>(job); }
 
 } // namespace fovea::f32
 #endif
