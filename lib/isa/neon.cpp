@@ -3,6 +3,9 @@
 
 #if FOVEA_WITH_NEON
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/pool.hpp"
+#include "f32/kernel/product.hpp"
+#include "f32/kernel/rotate.hpp"
 #include "isa/neon_isa.hpp"
 #include "isa/table.hpp"
 
@@ -24,6 +27,8 @@ void neon_matvec(const matvec_job& job) { matvec_rows<neon>(job); }
 void neon_norm(const norm_job& job) { norm_rows<neon>(job); }
 void neon_pool(const pool_job& job) { pool_rows<neon>(job); }
 void neon_rotate(const rotate_job& job) { rotate_rows<neon>(job); }
+void neon_multiply(const product_job& job) { multiply_rows<neon>(job); }
+void neon_finish(const finish_job& job) { finish_rows<neon>(job); }
 
 } // namespace fovea::f32
 #endif

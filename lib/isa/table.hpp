@@ -2,6 +2,7 @@
 // its ISA. Operations find theirs by one table each (lib/f32/dispatch.cpp), so a program links what it calls.
 #pragma once
 #include "f32/kernel.hpp"
+#include "f32/product.hpp"
 
 namespace fovea::f32 {
 
@@ -13,7 +14,9 @@ namespace fovea::f32 {
   void name##_matvec(const matvec_job& job);                                          \
   void name##_norm(const norm_job& job);                                              \
   void name##_pool(const pool_job& job);                                              \
-  void name##_rotate(const rotate_job& job);
+  void name##_rotate(const rotate_job& job);                                          \
+  void name##_multiply(const product_job& job);                                       \
+  void name##_finish(const finish_job& job);
 #define FOVEA_ALL_ISAS 1
 #include "isa/list.hpp"
 
