@@ -136,11 +136,11 @@ enum {
                           * low_factor and high_factor */
 };
 typedef struct fovea_rope_frequencies {
-  float base;                           /* 1 < base <= 2^60; 0 = 10000 */
+  float base;                           /* 1 to 2^60; 0 = 10000 */
   int32_t rotary_dim;                   /* even, 2 to 1024 */
   int32_t scaling;
-  float factor, low_factor, high_factor; /* 1 to 65536; 0 = 8, 1, 4 for LLAMA3, factor 1 for LINEAR */
-  int32_t original_positions;           /* 0 = 8192 */
+  float factor, low_factor, high_factor; /* 1 to 32768; 0 = 8 (LINEAR: 1), 1, 4 */
+  int32_t original_positions;           /* up to 2^24; 0 = 8192 */
   int32_t reserved[5];
 } fovea_rope_frequencies;
 

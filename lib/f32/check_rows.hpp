@@ -21,7 +21,8 @@ int32_t check_written(const rows_given& given, int32_t argument, byte_range& byt
 int32_t check_counts(int32_t rows, int32_t columns);
 
 // Rows that are written may be rows that are read, if these stand at the same places.
-inline bool meets_others(const rows_given& in, byte_range in_bytes, const rows_given& out, byte_range out_bytes) {
+inline bool meets_others(const rows_given& in, byte_range in_bytes, const rows_given& out,
+                         byte_range out_bytes) {
   const bool same = in.data == out.data && (in.rows < 2 || in.stride == out.stride);
   return !same && meet(in_bytes, out_bytes);
 }

@@ -72,8 +72,7 @@ template <class Isa>
 FOVEA_INLINE void add_rows(const float* a, const float* b, int columns, float* out) {
   using piece = floats<Isa, lanes_at_once<Isa>>;
   each_piece<Isa>(
-      columns,
-      [&](int c) FOVEA_LAMBDA_INLINE { (piece::load(a + c) + piece::load(b + c)).store(out + c); },
+      columns, [&](int c) FOVEA_LAMBDA_INLINE { (piece::load(a + c) + piece::load(b + c)).store(out + c); },
       [&](int c, int n) FOVEA_LAMBDA_INLINE {
         store_first(out + c, load_first(a + c, n, piece{}) + load_first(b + c, n, piece{}), n);
       });
@@ -86,9 +85,8 @@ FOVEA_INLINE void write_normed(const norm_job& job, const float* x, float mean, 
   const float *weight = job.weight, *bias = job.bias;
   const auto middle = piece::all(mean), by = piece::all(factor), one = piece::all(1), zero = piece::all(0);
   const auto added = piece::all(job.weight_plus_one ? 1.0f : 0.0f);
-  const auto normed = [&](const piece& from, const piece& w, const piece& b) FOVEA_LAMBDA_INLINE {
-    return fma((from - middle) * by, w, b);
-  };
+  const auto normed = [&](const piece& from, const piece& w, const piece& b)
+                          FOVEA_LAMBDA_INLINE { return fma((from - middle) * by, w, b); };
   each_piece<Isa>(
       job.columns,
       [&](int c) FOVEA_LAMBDA_INLINE {

@@ -43,9 +43,9 @@ void pool_rows(const pool_job& job) {
     const int left = job.columns - c;
     if (left)
       store_first(out + c,
-                  mean_of_rows<Isa, n>(rows + c, job.in_stride, count, [&](const float* p) FOVEA_LAMBDA_INLINE {
-                    return load_first(p, left, vector{});
-                  }),
+                  mean_of_rows<Isa, n>(rows + c, job.in_stride, count,
+                                       [&](const float* p)
+                                           FOVEA_LAMBDA_INLINE { return load_first(p, left, vector{}); }),
                   left);
   }
 }
