@@ -116,7 +116,7 @@ int32_t fovea_softmax(const fovea_softmax_rows* call) {
   if (const int32_t status = check_softmax(call, job)) return status;
   const int32_t place = find_isa(call->isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  softmax_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }
 
@@ -129,7 +129,7 @@ int32_t fovea_matvec(const float* w, ptrdiff_t row_stride, const float* x, int32
   if (columns == 0) job.row_stride = 0; // it may be any number
   const int32_t place = find_isa(isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  matvec_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }
 
