@@ -84,6 +84,30 @@ void matvec_at(int32_t place, const matvec_job& job) {
   kernels[place](job);
 }
 
+float_range range_at(int32_t place, const float_rows& in) {
+  static float_range (*const kernels[])(const float_rows&) = {
+#define FOVEA_ISA(name, constant, text) name##_range,
+#include "isa/list.hpp"
+  };
+  return kernels[place](in);
+}
+
+void quantize_at(int32_t place, const quantize_job& job) {
+  static void (*const kernels[])(const quantize_job&) = {
+#define FOVEA_ISA(name, constant, text) name##_quantize,
+#include "isa/list.hpp"
+  };
+  kernels[place](job);
+}
+
+void by_columns_at(int32_t place, const columns_job& job) {
+  static void (*const kernels[])(const columns_job&) = {
+#define FOVEA_ISA(name, constant, text) name##_by_columns,
+#include "isa/list.hpp"
+  };
+  kernels[place](job);
+}
+
 core_profile profile_of_this_core() {
 #if defined(__x86_64__) || defined(__i386__)
   if (cpu_has<read_cpu>(cpu_of_amd)) return amd_profile;

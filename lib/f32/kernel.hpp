@@ -85,5 +85,8 @@ void merge_at(int32_t place, const plan& p);
 void pack_panel_at(int32_t place, const float* rows, ptrdiff_t stride, int dim, float* panel);
 void softmax_at(int32_t place, const softmax_job& job);
 void matvec_at(int32_t place, const matvec_job& job);
+float_range range_at(int32_t place, const float_rows& in);
+void quantize_at(int32_t place, const quantize_job& job);
+void by_columns_at(int32_t place, const columns_job& job);
 
 } // namespace fovea::f32

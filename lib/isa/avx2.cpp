@@ -3,6 +3,7 @@
 
 #if FOVEA_WITH_AVX2
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/quantize.hpp"
 #include "isa/avx_isa.hpp"
 #include "isa/table.hpp"
 
@@ -23,6 +24,9 @@ void avx2_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel)
 }
 void avx2_softmax(const softmax_job& job) { softmax_rows<avx2>(job); }
 void avx2_matvec(const matvec_job& job) { matvec_rows<avx2>(job); }
+float_range avx2_range(const float_rows& in) { return range_of_rows<exact_isa<avx2>>(in); }
+void avx2_quantize(const quantize_job& job) { quantize_rows<exact_isa<avx2>>(job); }
+void avx2_by_columns(const columns_job& job) { by_columns<exact_isa<avx2>>(job); }
 
 } // namespace fovea::f32
 #endif

@@ -3,6 +3,7 @@
 
 #if FOVEA_WITH_AVX512
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/quantize.hpp"
 #include "isa/avx_isa.hpp"
 #include "isa/table.hpp"
 
@@ -22,6 +23,9 @@ void avx512_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 }
 void avx512_softmax(const softmax_job& job) { softmax_rows<avx512>(job); }
 void avx512_matvec(const matvec_job& job) { matvec_rows<avx512>(job); }
+float_range avx512_range(const float_rows& in) { return range_of_rows<exact_isa<avx512>>(in); }
+void avx512_quantize(const quantize_job& job) { quantize_rows<exact_isa<avx512>>(job); }
+void avx512_by_columns(const columns_job& job) { by_columns<exact_isa<avx512>>(job); }
 
 } // namespace fovea::f32
 #endif

@@ -3,6 +3,7 @@
 
 #if FOVEA_WITH_NEON
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/quantize.hpp"
 #include "isa/neon_isa.hpp"
 #include "isa/table.hpp"
 
@@ -21,6 +22,9 @@ void neon_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel)
 }
 void neon_softmax(const softmax_job& job) { softmax_rows<neon>(job); }
 void neon_matvec(const matvec_job& job) { matvec_rows<neon>(job); }
+float_range neon_range(const float_rows& in) { return range_of_rows<exact_isa<neon>>(in); }
+void neon_quantize(const quantize_job& job) { quantize_rows<exact_isa<neon>>(job); }
+void neon_by_columns(const columns_job& job) { by_columns<exact_isa<neon>>(job); }
 
 } // namespace fovea::f32
 #endif

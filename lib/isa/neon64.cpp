@@ -4,6 +4,7 @@
 
 #if FOVEA_WITH_NEON64
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/quantize.hpp"
 #include "isa/neon_isa.hpp"
 #include "isa/table.hpp"
 
@@ -22,6 +23,9 @@ void neon64_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 }
 void neon64_softmax(const softmax_job& job) { softmax_rows<neon64>(job); }
 void neon64_matvec(const matvec_job& job) { matvec_rows<neon64>(job); }
+float_range neon64_range(const float_rows& in) { return range_of_rows<exact_isa<neon64>>(in); }
+void neon64_quantize(const quantize_job& job) { quantize_rows<exact_isa<neon64>>(job); }
+void neon64_by_columns(const columns_job& job) { by_columns<exact_isa<neon64>>(job); }
 
 } // namespace fovea::f32
 #endif

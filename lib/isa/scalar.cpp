@@ -3,6 +3,7 @@
 
 #if FOVEA_WITH_SCALAR
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/quantize.hpp"
 #include "isa/scalar_isa.hpp"
 #include "isa/table.hpp"
 
@@ -23,6 +24,9 @@ void scalar_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 }
 void scalar_softmax(const softmax_job& job) { softmax_rows<scalar>(job); }
 void scalar_matvec(const matvec_job& job) { matvec_rows<scalar>(job); }
+float_range scalar_range(const float_rows& in) { return range_of_rows<exact_isa<scalar>>(in); }
+void scalar_quantize(const quantize_job& job) { quantize_rows<exact_isa<scalar>>(job); }
+void scalar_by_columns(const columns_job& job) { by_columns<exact_isa<scalar>>(job); }
 
 } // namespace fovea::f32
 #endif

@@ -5,6 +5,7 @@
 
 #if FOVEA_WITH_SCALAR_NO_FMA
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/quantize.hpp"
 #include "isa/scalar_isa.hpp"
 #include "isa/table.hpp"
 
@@ -23,6 +24,9 @@ void scalar_no_fma_pack_panel(const float* rows, ptrdiff_t stride, int dim, floa
 }
 void scalar_no_fma_softmax(const softmax_job& job) { softmax_rows<scalar_no_fma>(job); }
 void scalar_no_fma_matvec(const matvec_job& job) { matvec_rows<scalar_no_fma>(job); }
+float_range scalar_no_fma_range(const float_rows& in) { return range_of_rows<exact_isa<scalar_no_fma>>(in); }
+void scalar_no_fma_quantize(const quantize_job& job) { quantize_rows<exact_isa<scalar_no_fma>>(job); }
+void scalar_no_fma_by_columns(const columns_job& job) { by_columns<exact_isa<scalar_no_fma>>(job); }
 
 } // namespace fovea::f32
 #endif

@@ -3,6 +3,7 @@
 
 #if FOVEA_WITH_SSE41
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/quantize.hpp"
 #include "isa/table.hpp"
 #include "isa/xsimd_isa.hpp"
 
@@ -21,6 +22,9 @@ void sse41_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel
 }
 void sse41_softmax(const softmax_job& job) { softmax_rows<sse41>(job); }
 void sse41_matvec(const matvec_job& job) { matvec_rows<sse41>(job); }
+float_range sse41_range(const float_rows& in) { return range_of_rows<exact_isa<sse41>>(in); }
+void sse41_quantize(const quantize_job& job) { quantize_rows<exact_isa<sse41>>(job); }
+void sse41_by_columns(const columns_job& job) { by_columns<exact_isa<sse41>>(job); }
 
 } // namespace fovea::f32
 #endif

@@ -10,7 +10,10 @@ namespace fovea::f32 {
   void name##_merge(const plan& p);                                                   \
   void name##_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel); \
   void name##_softmax(const softmax_job& job);                                        \
-  void name##_matvec(const matvec_job& job);
+  void name##_matvec(const matvec_job& job);                                          \
+  float_range name##_range(const float_rows& in);                                     \
+  void name##_quantize(const quantize_job& job);                                      \
+  void name##_by_columns(const columns_job& job);
 #define FOVEA_ALL_ISAS 1
 #include "isa/list.hpp"
 
