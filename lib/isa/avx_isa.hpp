@@ -48,7 +48,7 @@ FOVEA_INLINE Reg join_fours(const Reg (&x)[4], Op op) {
 
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   static constexpr bool joins_rows = true, four_row_shapes = true, fetches_values = true;
-  static constexpr bool divides_by_products = true;
+  static constexpr bool divides_by_products = true, narrows_32 = true;
   static constexpr int pin_sums_from = 13; // of 16 registers
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m256>(sum, a, b); }
   // Sixteen lanes of each of eight rows, joined by the fixed tree: i and i + 8, then + 4, + 2, + 1; a lane

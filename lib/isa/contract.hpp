@@ -42,6 +42,8 @@ struct isa_defaults {
   static constexpr int batched_rows = 0;
   // Four products in turn cost less than a quotient, and fma rounds once.
   static constexpr bool divides_by_products = false;
+  // store_nearest also takes thirty-two numbers.
+  static constexpr bool narrows_32 = false;
   // Only these need max_signed, max_unsigned and store_nearest.
   static constexpr bool keeps_denormals = true;
 };

@@ -39,6 +39,22 @@ FOVEA_INLINE void narrow_nearest(int16_t* p, const __m256 (&x)[2], int32_t zero)
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), nearest_words(x, zero));
 }
 #endif
+#if defined(__AVX2__)
+// Thirty-two: each step of narrowing works on halves of its own, and one permutation puts fours in order.
+FOVEA_INLINE void narrow_nearest(int8_t* p, const __m256 (&x)[4], int32_t zero) {
+  const __m256i z = _mm256_set1_epi16(static_cast<int16_t>(zero));
+  const __m256i low = _mm256_packs_epi32(_mm256_cvtps_epi32(x[0]), _mm256_cvtps_epi32(x[1])),
+                high = _mm256_packs_epi32(_mm256_cvtps_epi32(x[2]), _mm256_cvtps_epi32(x[3]));
+  const __m256i mixed = _mm256_packs_epi16(_mm256_adds_epi16(low, z), _mm256_adds_epi16(high, z));
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permutevar8x32_epi32(mixed, order));
+}
+FOVEA_INLINE void narrow_nearest(int16_t* p, const __m256 (&x)[4], int32_t zero) {
+  const __m256 low[2] = {x[0], x[1]}, high[2] = {x[2], x[3]};
+  narrow_nearest(p, low, zero);
+  narrow_nearest(p + 16, high, zero);
+}
+#endif
 #if defined(__AVX512F__)
 FOVEA_INLINE void narrow_nearest(int8_t* p, const __m512 (&x)[1], int32_t zero) {
   const __m512i y = _mm512_add_epi32(_mm512_cvtps_epi32(x[0]), _mm512_set1_epi32(zero));
@@ -114,11 +130,11 @@ struct xsimd_isa : isa_defaults {
     return xsimd::bitwise_cast<float>(
         xsimd::max(xsimd::bitwise_cast<uint32_t>(a), xsimd::bitwise_cast<uint32_t>(b)));
   }
-  template <class T>
-  static FOVEA_INLINE void store_nearest(T* p, const reg (&x)[16 / lanes], int32_t zero) {
-    typename reg::register_type raw[16 / lanes];
+  template <class T, int Regs>
+  static FOVEA_INLINE void store_nearest(T* p, const reg (&x)[Regs], int32_t zero) {
+    typename reg::register_type raw[Regs];
 #pragma GCC unroll 4
-    for (int i = 0; i < 16 / lanes; ++i) raw[i] = x[i];
+    for (int i = 0; i < Regs; ++i) raw[i] = x[i];
     narrow_nearest(p, raw, zero);
   }
   // Four columns of as many rows as a register has lanes.

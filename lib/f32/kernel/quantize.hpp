@@ -131,10 +131,16 @@ FOVEA_INLINE void store_quotients(const float_rows& in, const Quotient& quotient
     if constexpr (lanes > 1) // more at once, so that steps that wait for each other are farther apart
       for (; c + 2 * lanes <= in.columns; c += 2 * lanes) {
         const auto x = floats<Isa, 2 * lanes>::load(row + c);
-        typename Isa::reg y[2][regs];
-        quotient(x.r, y[0], 2 * regs);
-        Isa::store_nearest(out + c, y[0], zero);
-        Isa::store_nearest(out + c + lanes, y[1], zero);
+        if constexpr (Isa::narrows_32) {
+          typename Isa::reg y[2 * regs];
+          quotient(x.r, y, 2 * regs);
+          Isa::store_nearest(out + c, y, zero);
+        } else {
+          typename Isa::reg y[2][regs];
+          quotient(x.r, y[0], 2 * regs);
+          Isa::store_nearest(out + c, y[0], zero);
+          Isa::store_nearest(out + c + lanes, y[1], zero);
+        }
       }
     for (; c + lanes <= in.columns; c += lanes) store(vec::load(row + c), out + c);
     if (lanes == 1 || c == in.columns) continue;
