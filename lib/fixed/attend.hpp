@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "fixed/finish.hpp"
+#include "fixed/float_output.hpp"
 #include "fixed/kernel.hpp"
 #include "fixed/score.hpp"
 #include "fixed/value.hpp"
@@ -14,7 +15,7 @@ namespace fovea::fixed {
 
 // Integers from registers; what does not fill them is written one by one.
 template <class Form>
-struct register_writer {
+struct register_writer : float_writer {
   template <class T>
   static void write(const int32_t* acc, const output_factor& f, int count, int32_t zero, T* out) {
     if (f.left) return write_integers(acc, f, count, zero, out); // a very fine output

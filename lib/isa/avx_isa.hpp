@@ -48,6 +48,7 @@ FOVEA_INLINE Reg join_fours(const Reg (&x)[4], Op op) {
 
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   static constexpr bool joins_rows = true, four_row_shapes = true, fetches_values = true;
+  static constexpr bool divides_by_products = true, narrows_32 = true;
   static constexpr int pin_sums_from = 13; // of 16 registers
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m256>(sum, a, b); }
 #if defined(__F16C__)
@@ -79,8 +80,8 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
 
 #if defined(__AVX512F__)
 struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
-  static constexpr bool joins_rows = true, scores_4x4 = true, tells_fraction = true, fetches_values = true,
-                        converts_f16 = true;
+  static constexpr bool joins_rows = true, scores_4x4 = true, tells_fraction = true, fetches_values = true;
+  static constexpr bool divides_by_products = true, converts_f16 = true;
   static constexpr int pin_sums_from = 29; // of 32
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m512>(sum, a, b); }
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {

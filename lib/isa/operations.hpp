@@ -3,6 +3,7 @@
 #pragma once
 #include "f32/kernel/attend.hpp"
 #include "f32/kernel/product.hpp"
+#include "f32/kernel/quantize.hpp"
 #include "isa/table.hpp"
 
 namespace fovea::f32 {
@@ -38,6 +39,18 @@ void operations<Name>::run(const product_job& job) {
 template <class Name>
 void operations<Name>::run(const finish_job& job) {
   finish_rows<registers<Name>>(job);
+}
+template <class Name>
+void operations<Name>::run(const range_job& job) {
+  find_range_of_rows<exact_isa<registers<Name>>>(job);
+}
+template <class Name>
+void operations<Name>::run(const quantize_job& job) {
+  quantize_rows<exact_isa<registers<Name>>>(job);
+}
+template <class Name>
+void operations<Name>::run(const columns_job& job) {
+  by_columns<exact_isa<registers<Name>>>(job);
 }
 
 } // namespace fovea::f32

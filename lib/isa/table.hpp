@@ -21,6 +21,9 @@ struct operations {
   static void run(const matvec_job& job);
   static void run(const product_job& job);
   static void run(const finish_job& job);
+  static void run(const range_job& job);
+  static void run(const quantize_job& job);
+  static void run(const columns_job& job);
 };
 
 } // namespace fovea::f32
