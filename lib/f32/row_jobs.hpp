@@ -1,6 +1,7 @@
 // Row operations as jobs for a kernel: validated, every option a number.
 #pragma once
 #include "f32/plan.hpp"
+#include "f32/product.hpp"
 
 namespace fovea::f32 {
 
@@ -62,5 +63,41 @@ static inline float normal_scale(float scale) { return scale < 1.17549435e-38f ?
 static inline float scale_of(float largest, float steps) {
   return largest > 0 ? normal_scale(largest / steps) : 1;
 }
+
+struct norm_job {
+  const float *in, *residual, *weight, *bias; // residual, weight and bias may be null
+  float *sum, *out;                           // sum: where in + residual goes; null: to out
+  ptrdiff_t in_stride, residual_stride, sum_stride, out_stride;
+  int32_t rows, columns;
+  float epsilon;
+  bool centred; // the mean is taken off
+  bool weight_plus_one;
+};
+
+struct activate_job {
+  const float* in;
+  float* out;
+  ptrdiff_t in_stride, out_stride;
+  int32_t rows, columns;
+  activation function; // relu to silu
+};
+
+struct pool_job {
+  const float* in;
+  float* out;
+  ptrdiff_t in_stride, out_stride;
+  const int32_t *starts, *lengths; // either may be null
+  int32_t sequences, tokens, columns;
+};
+
+struct rotate_job {
+  rows_of<const float> in;
+  rows_of<float> out;
+  const float *cosine, *sine; // [position][half]
+  const int32_t* positions;   // null: first, and so on
+  ptrdiff_t first;
+  int32_t heads, tokens, dim, half;
+  bool neighbours; // pairs stand beside each other
+};
 
 } // namespace fovea::f32

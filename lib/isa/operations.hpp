@@ -1,9 +1,12 @@
 // All operations on floats, on the registers of one ISA. A file of lib/isa says which registers those are, and
 // instantiates operations<isa::name>.
 #pragma once
+#include "f32/kernel/activate.hpp"
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
 #include "f32/kernel/quantize.hpp"
+#include "f32/kernel/rotate.hpp"
 #include "isa/table.hpp"
 
 namespace fovea::f32 {
@@ -31,6 +34,22 @@ void operations<Name>::run(const softmax_job& job) {
 template <class Name>
 void operations<Name>::run(const matvec_job& job) {
   matvec_rows<registers<Name>>(job);
+}
+template <class Name>
+void operations<Name>::run(const norm_job& job) {
+  norm_rows<registers<Name>>(job);
+}
+template <class Name>
+void operations<Name>::run(const activate_job& job) {
+  activate_rows<registers<Name>>(job);
+}
+template <class Name>
+void operations<Name>::run(const pool_job& job) {
+  pool_rows<registers<Name>>(job);
+}
+template <class Name>
+void operations<Name>::run(const rotate_job& job) {
+  rotate_rows<registers<Name>>(job);
 }
 template <class Name>
 void operations<Name>::run(const product_job& job) {

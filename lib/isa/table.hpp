@@ -19,6 +19,10 @@ struct operations {
   static void run(const pack_job& job);
   static void run(const softmax_job& job);
   static void run(const matvec_job& job);
+  static void run(const norm_job& job);
+  static void run(const activate_job& job);
+  static void run(const pool_job& job);
+  static void run(const rotate_job& job);
   static void run(const product_job& job);
   static void run(const finish_job& job);
   static void run(const range_job& job);
