@@ -144,7 +144,7 @@ int32_t fovea_norm(const fovea_norm_rows* call) {
   if (const int32_t status = check_norm(call, job)) return status;
   const int32_t place = find_isa(call->isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  norm_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }
 
@@ -155,7 +155,7 @@ int32_t fovea_activate(const fovea_activation_rows* call) {
   if (const int32_t status = check_activation(call, job)) return status;
   const int32_t place = find_isa(call->isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  activate_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }
 
@@ -166,6 +166,6 @@ int32_t fovea_pool(const fovea_pool_rows* call) {
   if (const int32_t status = check_pool(call, job)) return status;
   const int32_t place = find_isa(call->isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  pool_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }
