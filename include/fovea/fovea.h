@@ -133,6 +133,7 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_SHARED = 0x3b,
   FOVEA_ARG_ATTENTION = 0x3c,
   FOVEA_ARG_NORM = 0x3d,
+  FOVEA_ARG_VALUES = 0x3e,
   FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)

@@ -41,6 +41,7 @@ typedef struct fovea_layer_call {
   const fovea_layer *layer;
   fovea_rows_in x;            /* [tokens][q.in] */
   fovea_rows_in context;      /* [context_tokens][k.in]: where keys and values come from; null = x */
+  fovea_rows_in values;       /* [context_tokens][v.in]: where values come from; null = context */
   const void *kv;             /* instead of context: as fovea_project_context wrote; null = none */
   fovea_rows_out y;           /* [tokens][out.out]; may be x, but not overlap it otherwise */
   fovea_rows_in residual;     /* [tokens][out.out], added last; may be x or y; null = none */

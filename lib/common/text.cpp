@@ -53,6 +53,7 @@ const char* const arguments[] = {
     "kv",        "cache",
     "stage",     "shared",
     "attention", "q_norm, k_norm",
+    "values",
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 

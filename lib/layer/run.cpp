@@ -67,8 +67,9 @@ void layer_calls::finish_heads(float* at, ptrdiff_t stride, int32_t heads, const
   if (weight)
     for (int32_t h = 0; h < heads; ++h) {
       float* head = at + static_cast<ptrdiff_t>(h) * p.dim;
-      f32::norm_at(p.place, {head, nullptr, weight, nullptr, nullptr, head, stride, 0, 0, stride,
-                             tokens.count, p.dim, p.norm_epsilon, false, p.weights->norm_plus_one != 0});
+      f32::run_at(p.place,
+                  f32::norm_job{head, nullptr, weight, nullptr, nullptr, head, stride, 0, 0, stride,
+                                tokens.count, p.dim, p.norm_epsilon, false, p.weights->norm_plus_one != 0});
     }
   if (!p.rotates) return;
   f32::rotate_job job = p.rotate;
@@ -85,7 +86,7 @@ void layer_calls::finish_heads(float* at, ptrdiff_t stride, int32_t heads, const
     const bool given = p.call->positions && !of_context;
     job.positions = given ? p.call->positions + from : nullptr;
     job.first = from - all.first + (of_context ? 0 : p.call->first_position);
-    if (job.tokens > 0) f32::rotate_at(p.place, job);
+    if (job.tokens > 0) f32::run_at(p.place, job);
   }
 }
 
@@ -111,7 +112,7 @@ int32_t layer_calls::project_keys(const block& b, tokens_of tokens) {
                                         b.heads() * p.dim, p.context, tokens, k, rows.k_stride, FOVEA_ARG_K))
       return s;
     if (const int32_t s = multiply_part(p.joined ? w.q : w.v, first_v + b.first_head * p.v_dim,
-                                        b.heads() * p.v_dim, p.context, tokens, v, rows.k_stride,
+                                        b.heads() * p.v_dim, p.values, tokens, v, rows.k_stride,
                                         FOVEA_ARG_V))
       return s;
   }
@@ -121,7 +122,7 @@ int32_t layer_calls::project_keys(const block& b, tokens_of tokens) {
 
 int32_t layer_calls::project_values(tokens_of tokens, float* to) {
   const int32_t first = p.joined ? p.q_width + p.k_width : 0;
-  return multiply_part(p.joined ? p.weights->q : p.weights->v, first, p.v_width, p.context, tokens, to,
+  return multiply_part(p.joined ? p.weights->q : p.weights->v, first, p.v_width, p.values, tokens, to,
                        p.v_width, FOVEA_ARG_V);
 }
 
