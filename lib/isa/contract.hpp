@@ -48,6 +48,7 @@ struct isa_defaults {
 // Every ISA has
 //   reg, lanes           a register of 1, 4, 8 or 16 floats
 //   shapes               its tiles, largest first; the last has one row
+//   product_shapes       the same for products with packed weights
 //   rows                 of a tile: a multiple of the largest shape
 //   load(p), store(p, x), spread(float)
 //   fma(a, b, c)         a * b + c, rounded once; without such an instruction the ISA carries no bit promise
@@ -71,6 +72,7 @@ constexpr bool keeps_contract() {
   static_assert(sizeof(reg) == Isa::lanes * sizeof(float), "a register is its lanes and nothing else");
   static_assert(Isa::rows % largest_rows(typename Isa::shapes{}) == 0, "rows are groups of the first shape");
   static_assert(smallest_rows(typename Isa::shapes{}) == 1, "the last shape has one row");
+  static_assert(smallest_rows(typename Isa::product_shapes{}) == 1, "here, too");
 
   static_assert(std::is_same_v<decltype(&Isa::load), reg (*)(const float*)>, "load");
   static_assert(std::is_same_v<decltype(&Isa::store), void (*)(float*, reg)>, "store");
