@@ -76,10 +76,12 @@ struct rows_problem {
   int32_t run_quantise(int32_t isa) const {
     const int32_t place = fovea::f32::find_isa(isa);
     const fovea::f32::float_rows rows = {in.floats(), what.columns, what.columns, what.rows};
-    ankerl::nanobench::doNotOptimizeAway(fovea::f32::range_at(place, rows));
+    fovea::f32::float_range range;
+    fovea::f32::run_at(place, fovea::f32::range_job{rows, &range});
+    ankerl::nanobench::doNotOptimizeAway(range);
     float* const scales = what.what == row_work::quantise ? nullptr : x.floats();
-    fovea::f32::quantize_at(place,
-                            {rows, 4.0f / 127, 4, 0, scales, static_cast<int8_t*>(out.data()), nullptr});
+    fovea::f32::run_at(place, fovea::f32::quantize_job{rows, 4.0f / 127, 4, 0, scales,
+                                                       static_cast<int8_t*>(out.data()), nullptr});
     return FOVEA_OK;
   }
   int32_t run_exp2(int32_t isa) const {

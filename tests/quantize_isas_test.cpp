@@ -11,6 +11,12 @@
 
 namespace {
 
+fovea::f32::float_range range_at(int32_t place, const fovea::f32::float_rows& rows) {
+  fovea::f32::float_range range;
+  fovea::f32::run_at(place, fovea::f32::range_job{rows, &range});
+  return range;
+}
+
 using fovea::f32::columns_job;
 using fovea::f32::float_rows;
 
@@ -71,7 +77,7 @@ bool quantizes_alike(rows_in_memory& x, float scale, int32_t zero, int place) {
     job.s8 = out.data();
   else
     job.s16 = out.data();
-  fovea::f32::quantize_at(place, job);
+  fovea::f32::run_at(place, job);
   bool same = out.guards_hold();
   x.each([&](size_t i, int32_t, int32_t, float& value) {
     same = same && out[i] == quantized<T>(value, scale, zero);
@@ -177,7 +183,8 @@ TEST_CASE("scales of tokens are those of each row alone, on every ISA") {
     on_each_isa([&](int place) {
       data::guarded<float> scales(wanted.size());
       data::guarded<int8_t> out(x.count());
-      fovea::f32::quantize_at(place, {x.in(), 0, 0, 0, scales.data(), out.data(), nullptr});
+      fovea::f32::run_at(place,
+                         fovea::f32::quantize_job{x.in(), 0, 0, 0, scales.data(), out.data(), nullptr});
       CHECK((scales.guards_hold() && out.guards_hold()));
       CHECK(std::memcmp(scales.data(), wanted.data(), wanted.size() * sizeof(float)) == 0);
       bool same = true;
@@ -200,14 +207,14 @@ TEST_CASE("the range of rows is that of floats, and shows each number that is no
       high = value > high ? value : high;
     });
     on_each_isa([&](int place) {
-      const fovea::f32::float_range range = fovea::f32::range_at(place, x.in());
+      const fovea::f32::float_range range = range_at(place, x.in());
       CHECK(range.high == static_cast<int32_t>(bits_of(high)));
       CHECK(range.low == (bits_of(low) | 0x80000000u));
       for (const uint32_t none : {0x7f800000u, 0xff800000u, 0x7f800001u, 0xffffffffu}) {
         const int32_t r = lot.between(0, s.rows - 1), c = lot.between(0, s.columns - 1);
         const uint32_t kept = bits_of(x.at(r, c));
         std::memcpy(&x.at(r, c), &none, sizeof none);
-        const fovea::f32::float_range shown = fovea::f32::range_at(place, x.in());
+        const fovea::f32::float_range shown = range_at(place, x.in());
         CHECK((shown.high >= 0x7f800000 || shown.low >= 0xff800000u));
         std::memcpy(&x.at(r, c), &kept, sizeof kept);
       }
@@ -249,13 +256,13 @@ TEST_CASE("what smooths keys has the same bits on every ISA, in place too") {
           data::guarded<float> out(wanted.size());
           if (wanted.size() == columns.size())
             for (size_t i = 0; i < out.size(); ++i) out[i] = 0;
-          fovea::f32::by_columns_at(place, {what, x.in(), columns.data(), out.data()});
+          fovea::f32::run_at(place, fovea::f32::columns_job{what, x.in(), columns.data(), out.data()});
           CHECK((out.guards_hold() && right(out.data())));
           if (s.gap || what == columns_job::sizes || what == columns_job::means) return;
           data::guarded<float> own = x.numbers;
           float_rows in = x.in();
           in.x = own.data();
-          fovea::f32::by_columns_at(place, {what, in, columns.data(), own.data()});
+          fovea::f32::run_at(place, fovea::f32::columns_job{what, in, columns.data(), own.data()});
           CHECK((own.guards_hold() && right(own.data())));
         });
       }

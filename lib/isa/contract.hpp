@@ -38,6 +38,8 @@ struct isa_defaults {
   static constexpr bool tells_fraction = false;
   // load_f16(p): a register of float16 numbers, by an instruction.
   static constexpr bool converts_f16 = false;
+  // load_bf16(p): the same of bfloat16, where the compiler makes too much of it.
+  static constexpr bool widens_bf16 = false;
   // The largest tiles ask for values before they use them.
   static constexpr bool fetches_values = false;
   // Rows of several KV heads that may share a tile; 0 where that does not pay.
@@ -57,6 +59,7 @@ constexpr int numbers_at_once = Isa::lanes == 1 ? 1 : 16;
 // Every ISA has
 //   reg, lanes           a register of 1, 4, 8 or 16 floats
 //   shapes               its tiles, largest first; the last has one row
+//   product_shapes       the same for products with packed weights
 //   rows                 of a tile: a multiple of the largest shape
 //   load(p), store(p, x), spread(float)
 //   fma(a, b, c)         a * b + c, rounded once; without such an instruction the ISA carries no bit promise
@@ -83,6 +86,7 @@ constexpr bool keeps_contract() {
   static_assert(sizeof(reg) == Isa::lanes * sizeof(float), "a register is its lanes and nothing else");
   static_assert(Isa::rows % largest_rows(typename Isa::shapes{}) == 0, "rows are groups of the first shape");
   static_assert(smallest_rows(typename Isa::shapes{}) == 1, "the last shape has one row");
+  static_assert(smallest_rows(typename Isa::product_shapes{}) == 1, "here, too");
 
   static_assert(std::is_same_v<decltype(&Isa::load), reg (*)(const float*)>, "load");
   static_assert(std::is_same_v<decltype(&Isa::store), void (*)(float*, reg)>, "store");
@@ -124,6 +128,8 @@ constexpr bool keeps_contract() {
     static_assert(std::is_same_v<decltype(&Isa::fraction), of_one>, "fraction");
   if constexpr (Isa::converts_f16)
     static_assert(std::is_same_v<decltype(&Isa::load_f16), reg (*)(const uint16_t*)>, "load_f16");
+  if constexpr (Isa::widens_bf16)
+    static_assert(std::is_same_v<decltype(&Isa::load_bf16), reg (*)(const uint16_t*)>, "load_bf16");
   if constexpr (Isa::columns_at_once == 8)
     static_assert(std::is_same_v<decltype(&Isa::column), reg (*)(const reg(&)[8], int)>, "column");
   if constexpr (Isa::scores_4x4) {

@@ -11,6 +11,7 @@ namespace {
 // the chains stay the same.
 struct scalar : scalar_isa {
   using shapes = shape_list<shape<4, 1, 4>, shape<2, 1, 8>, shape<1, 1, 8>>;
+  using product_shapes = shape_list<shape<4, 1, 4>, shape<1, 2, 8>>;
   static constexpr int rows = 24;
 };
 } // namespace

@@ -9,7 +9,7 @@ namespace fovea::f32 {
 struct scalar_isa : isa_defaults {
   using reg = float;
   static constexpr int lanes = 1;
-#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FP) && (__ARM_FP & 2)
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FP) // each FPU of these cores
   static constexpr bool converts_f16 = true;
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {
     const uint32_t half = *p;
