@@ -125,6 +125,14 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_POSITIONS = 0x33,
   FOVEA_ARG_BASE = 0x34,
   FOVEA_ARG_FACTOR = 0x35,
+  FOVEA_ARG_LAYER = 0x36,
+  FOVEA_ARG_CONTEXT = 0x37,
+  FOVEA_ARG_KV = 0x38,
+  FOVEA_ARG_CACHE = 0x39,
+  FOVEA_ARG_STAGE = 0x3a,
+  FOVEA_ARG_SHARED = 0x3b,
+  FOVEA_ARG_ATTENTION = 0x3c,
+  FOVEA_ARG_NORM = 0x3d,
   FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)
