@@ -1,0 +1,53 @@
+// Weights of four bits: groups of 32 numbers that share a float16 scale, number = scale * (four bits - 8).
+// Sixteen outputs stand in one panel: [groups][16] scales, then [groups][256] bytes. A byte holds the numbers
+// c and c + 16 of a group, as a byte of GGUF's Q4_0 does, in the order of the first sixteen numbers in a
+// panel of bytes.
+#pragma once
+#include <cstring>
+
+#include "fixed/panels.hpp"
+
+namespace fovea::fixed {
+
+constexpr int group_depth = 32;
+constexpr int group_bytes = 256;   // of sixteen outputs
+constexpr int group_scales = 32;   // bytes of sixteen scales
+constexpr int group_panel = 2 * group_bytes; // bytes of a group as a panel of bytes
+
+// Numbers 0 .. 15 of sixteen outputs come in runs, each followed by the run of numbers 16 .. 31.
+constexpr int group_run = fixed_panel_order == 2 ? 64 : 256;
+
+// Where number c = 0 .. 15 of an output stands among the bytes of a group.
+constexpr int in_group(int lane, int c) {
+  const int at = static_cast<int>(key_at(lane, c, group_depth));
+  return at / (2 * group_run) * group_run + at % group_run;
+}
+
+// A group becomes a panel of bytes that is 32 deep.
+static inline void expand_group(const unsigned char* __restrict from, int8_t* __restrict to) {
+  for (int run = 0; run < group_bytes; run += group_run, from += group_run, to += 2 * group_run)
+    for (int i = 0; i < group_run; ++i) {
+      to[i] = static_cast<int8_t>((from[i] & 15) - 8);
+      to[i + group_run] = static_cast<int8_t>((from[i] >> 4) - 8);
+    }
+}
+
+// A finite float16 as float, without a denormal on the way: 32-bit NEON has none.
+static inline float float_of_half(uint16_t half) {
+  const uint32_t size = half & 0x7fffu, sign = static_cast<uint32_t>(half & 0x8000u) << 16;
+  const bool tiny = size < 0x400;
+  const uint32_t bits = (size << 13) + (tiny ? 113u << 23 : 112u << 23);
+  const uint32_t less = tiny ? 113u << 23 : 0; // 2^-14, or 0
+  float x, y;
+  std::memcpy(&x, &bits, sizeof x);
+  std::memcpy(&y, &less, sizeof y);
+  const float z = x - y;
+  uint32_t result;
+  std::memcpy(&result, &z, sizeof result);
+  result |= sign;
+  float out;
+  std::memcpy(&out, &result, sizeof out);
+  return out;
+}
+
+} // namespace fovea::fixed

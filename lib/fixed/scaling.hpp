@@ -1,0 +1,96 @@
+// Between floats and exact sums: plain loops that compilers make into vectors. Products are rounded before
+// they are added. Functions are static: each ISA has copies of its own.
+#pragma once
+#include "fixed/groups.hpp"
+#include "fixed/multiply.hpp"
+
+namespace fovea::fixed {
+
+using float_in_place = float __attribute__((may_alias)); // a float where a sum stood
+
+static inline uint32_t bits_of(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+static inline float float_of(uint32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+// As fovea_fixed_quantize_tokens, of one row. The bits of positive floats rise with them, and those of what
+// is not finite are above all others.
+static float quantize_row(const float* __restrict x, int32_t count, int8_t* __restrict to) {
+  uint32_t size = 0;
+  for (int32_t c = 0; c < count; ++c) {
+    const uint32_t bits = bits_of(x[c]) & 0x7fffffff;
+    size = size < bits ? bits : size;
+  }
+  if (size >= 0x7f800000) {
+    std::memset(to, 0, static_cast<size_t>(count));
+    return float_of(0x7fc00000);
+  }
+  const float least = 1.17549435e-38f, quotient = float_of(size) / 127;
+  const float scale = size == 0 ? 1 : quotient < least ? least : quotient;
+  for (int32_t c = 0; c < count; ++c) { // to nearest, halves to even, in the low byte
+    const float pushed = x[c] / scale + 12582912.0f;
+    to[c] = static_cast<int8_t>(bits_of(pushed));
+  }
+  return scale;
+}
+
+static void scale_sums(int32_t* sums, int32_t rows, const float* row_scales, const float* scales,
+                       ptrdiff_t apart, int32_t count) {
+  for (int32_t n = 0; n < count; ++n) {
+    const float* const by = scales + n * apart;
+    for (int32_t r = 0; r < rows; ++r) {
+      int32_t* const at = sums + r * sums_step + 16 * n;
+      float_in_place* const z = reinterpret_cast<float_in_place*>(at);
+      const float row = row_scales[r];
+      for (int i = 0; i < 16; ++i) z[i] = static_cast<float>(at[i]) * (row * by[i]);
+    }
+  }
+}
+
+// One group of a panel by a group of rows joins their floats.
+template <class Form, class Shape>
+FOVEA_INLINE void add_group(const byte_tile<Form>& tile, int r, const int8_t* panel, const float* by,
+                            const float* row_scales, ptrdiff_t scale_step, float* z) {
+  constexpr int M = Shape::rows, S = Form::keys_dot::slices;
+  int32_t sums[(M - 1) * sums_step + 16];
+  multiply_columns<Form, M, S, 0>(tile, r, panel, 0, group_depth, 0, sums);
+  for (int m = 0; m < M; ++m, z += sums_step) {
+    const float row = row_scales[m * scale_step];
+    for (int i = 0; i < 16; ++i) z[i] += static_cast<float>(sums[m * sums_step + i]) * (row * by[i]);
+  }
+}
+
+template <class Form>
+static void multiply_groups_of(const group_job& job, int32_t rows, float* z) {
+  for (int32_t n = 0; n < job.count; ++n) {
+    const unsigned char* const scales = job.panels + n * job.apart;
+    const unsigned char* const bytes = scales + static_cast<ptrdiff_t>(job.groups) * group_scales;
+    for (int32_t r = 0; r < rows; ++r)
+      for (int i = 0; i < 16; ++i) z[r * sums_step + 16 * n + i] = 0;
+    for (int32_t g = 0; g < job.groups; ++g) {
+      alignas(64) int8_t panel[group_panel];
+      alignas(64) float by[16];
+      uint16_t halves[16];
+      std::memcpy(halves, scales + g * group_scales, sizeof halves);
+      for (int i = 0; i < 16; ++i) by[i] = float_of_half(halves[i]);
+      expand_group(bytes + g * group_bytes, panel);
+      const byte_tile<Form> tile(job.tiles + g * job.tile_step, rows);
+      by_groups_of(
+          rows,
+          [&](auto shape, int r) FOVEA_LAMBDA_INLINE {
+            add_group<Form, decltype(shape)>(tile, r, panel, by,
+                                             job.scales + static_cast<ptrdiff_t>(r) * job.groups + g,
+                                             job.groups, z + r * sums_step + 16 * n);
+          },
+          typename Form::shapes{});
+    }
+  }
+}
+
+} // namespace fovea::fixed
