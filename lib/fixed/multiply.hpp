@@ -1,7 +1,7 @@
 // Rows of bytes times panels of weights, by the dot that multiplies queries and keys. Functions are static:
 // each ISA has copies of its own.
 #pragma once
-#include "fixed/product.hpp"
+#include "fixed/scaling.hpp"
 #include "fixed/score.hpp"
 
 namespace fovea::fixed {
@@ -89,21 +89,35 @@ __attribute__((noinline)) static void multiply_group(const byte_tile<Form>& tile
     multiply_columns<Form, M, 1, Shape::ahead>(tile, r, panels, apart, depth, n, sums);
 }
 
+// What the dot of an ISA makes of them.
 template <class Form>
-static void multiply_bytes(const void* rows_at, int32_t rows, int32_t depth, const int8_t* panels,
-                           ptrdiff_t apart, int32_t count, int32_t* sums) {
-  const byte_tile<Form> tile(rows_at, rows);
-  by_groups_of(
-      rows,
-      [&](auto shape, int r) {
-        multiply_group<Form, decltype(shape)>(tile, r, panels, apart, depth, count, sums + r * sums_step);
-      },
-      typename Form::shapes{});
-}
+struct form_product {
+  static void multiply(const void* rows_at, int32_t rows, int32_t depth, const int8_t* panels,
+                       ptrdiff_t apart, int32_t count, int32_t* sums) {
+    const byte_tile<Form> tile(rows_at, rows);
+    const auto group = [&](auto shape, int r) FOVEA_LAMBDA_INLINE {
+      multiply_group<Form, decltype(shape)>(tile, r, panels, apart, depth, count, sums + r * sums_step);
+    };
+    by_groups_of(rows, group, typename Form::shapes{});
+  }
 
-template <class Form>
-constexpr fixed_product fixed_product_of(int32_t isa) {
-  return {isa, byte_tile<Form>::bytes, take_bytes<Form>, multiply_bytes<Form>};
-}
+  // One group of a panel, 32 deep, joins the floats of the rows; row_scales lie `step` apart.
+  static FOVEA_INLINE void add_group(const void* rows_at, int32_t rows, const int8_t* panel, const float* by,
+                                     const float* row_scales, ptrdiff_t step, float* z) {
+    const byte_tile<Form> tile(rows_at, rows);
+    const auto group = [&](auto shape, int r) FOVEA_LAMBDA_INLINE {
+      constexpr int M = decltype(shape)::rows, S = Form::keys_dot::slices;
+      int32_t sums[(M - 1) * sums_step + 16];
+      multiply_columns<Form, M, S, 0>(tile, r, panel, 0, group_depth, 0, sums);
+      for (int m = 0; m < M; ++m)
+        add_scaled(sums + m * sums_step, row_scales[(r + m) * step], by, z + (r + m) * sums_step);
+    };
+    by_groups_of(rows, group, typename Form::shapes{});
+  }
+
+  static constexpr fixed_product exact(int32_t isa) {
+    return {isa, byte_tile<Form>::bytes, take_bytes<Form>, multiply};
+  }
+};
 
 } // namespace fovea::fixed

@@ -26,7 +26,7 @@ struct group_job {
   const unsigned char *tiles, *panels;
   ptrdiff_t tile_step, apart;
   int32_t rows, groups, count;
-  const float* scales; // [rows][groups] of the rows
+  const float* scales; // [rows][groups]
 };
 
 // What stands between floats and exact sums. No step is a fused one, so each ISA has the same bits.
@@ -35,9 +35,9 @@ struct fixed_scaling {
   // Returns the scale; NaN, and zeros, if a number is not finite.
   float (*quantize)(const float* x, int32_t count, int8_t* to);
   // In place: float(sum) * (row_scale * scale of the output).
-  void (*scale)(int32_t* sums, int32_t rows, const float* row_scales, const float* scales, ptrdiff_t apart,
-                int32_t count);
-  // The same from weights of four bits, sums and scales at once.
+  void (*scale)(int32_t* sums, int32_t rows, const float* row_scales, const unsigned char* scales,
+                ptrdiff_t apart, int32_t count);
+  // z[row][sums_step]: the same from weights of four bits. From group to group products join a sum.
   void (*multiply_groups)(const group_job& job, float* z);
 };
 

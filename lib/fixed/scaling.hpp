@@ -2,7 +2,8 @@
 // they are added. Functions are static: each ISA has copies of its own.
 #pragma once
 #include "fixed/groups.hpp"
-#include "fixed/multiply.hpp"
+#include "fixed/product.hpp"
+#include "fixed/tile.hpp"
 
 namespace fovea::fixed {
 
@@ -40,10 +41,11 @@ static float quantize_row(const float* __restrict x, int32_t count, int8_t* __re
   return scale;
 }
 
-static void scale_sums(int32_t* sums, int32_t rows, const float* row_scales, const float* scales,
+static void scale_sums(int32_t* sums, int32_t rows, const float* row_scales, const unsigned char* scales,
                        ptrdiff_t apart, int32_t count) {
   for (int32_t n = 0; n < count; ++n) {
-    const float* const by = scales + n * apart;
+    float by[16];
+    std::memcpy(by, scales + n * apart, sizeof by);
     for (int32_t r = 0; r < rows; ++r) {
       int32_t* const at = sums + r * sums_step + 16 * n;
       float_in_place* const z = reinterpret_cast<float_in_place*>(at);
@@ -53,26 +55,18 @@ static void scale_sums(int32_t* sums, int32_t rows, const float* row_scales, con
   }
 }
 
-// One group of a panel by a group of rows joins their floats.
-template <class Form, class Shape>
-FOVEA_INLINE void add_group(const byte_tile<Form>& tile, int r, const int8_t* panel, const float* by,
-                            const float* row_scales, ptrdiff_t scale_step, float* z) {
-  constexpr int M = Shape::rows, S = Form::keys_dot::slices;
-  int32_t sums[(M - 1) * sums_step + 16];
-  multiply_columns<Form, M, S, 0>(tile, r, panel, 0, group_depth, 0, sums);
-  for (int m = 0; m < M; ++m, z += sums_step) {
-    const float row = row_scales[m * scale_step];
-    for (int i = 0; i < 16; ++i) z[i] += static_cast<float>(sums[m * sums_step + i]) * (row * by[i]);
-  }
+// Exact sums of one row and sixteen outputs join its floats.
+FOVEA_INLINE void add_scaled(const int32_t* sums, float row_scale, const float* by, float* z) {
+  for (int i = 0; i < 16; ++i) z[i] += static_cast<float>(sums[i]) * (row_scale * by[i]);
 }
 
-template <class Form>
-static void multiply_groups_of(const group_job& job, int32_t rows, float* z) {
-  for (int32_t n = 0; n < job.count; ++n) {
+template <class Product>
+static void multiply_groups(const group_job& job, float* z) {
+  for (int32_t n = 0; n < job.count; ++n, z += 16) {
     const unsigned char* const scales = job.panels + n * job.apart;
     const unsigned char* const bytes = scales + static_cast<ptrdiff_t>(job.groups) * group_scales;
-    for (int32_t r = 0; r < rows; ++r)
-      for (int i = 0; i < 16; ++i) z[r * sums_step + 16 * n + i] = 0;
+    for (int32_t r = 0; r < job.rows; ++r)
+      for (int i = 0; i < 16; ++i) z[r * sums_step + i] = 0;
     for (int32_t g = 0; g < job.groups; ++g) {
       alignas(64) int8_t panel[group_panel];
       alignas(64) float by[16];
@@ -80,17 +74,14 @@ static void multiply_groups_of(const group_job& job, int32_t rows, float* z) {
       std::memcpy(halves, scales + g * group_scales, sizeof halves);
       for (int i = 0; i < 16; ++i) by[i] = float_of_half(halves[i]);
       expand_group(bytes + g * group_bytes, panel);
-      const byte_tile<Form> tile(job.tiles + g * job.tile_step, rows);
-      by_groups_of(
-          rows,
-          [&](auto shape, int r) FOVEA_LAMBDA_INLINE {
-            add_group<Form, decltype(shape)>(tile, r, panel, by,
-                                             job.scales + static_cast<ptrdiff_t>(r) * job.groups + g,
-                                             job.groups, z + r * sums_step + 16 * n);
-          },
-          typename Form::shapes{});
+      Product::add_group(job.tiles + g * job.tile_step, job.rows, panel, by, job.scales + g, job.groups, z);
     }
   }
+}
+
+template <class Product>
+constexpr fixed_scaling fixed_scaling_of(int32_t isa) {
+  return {isa, quantize_row, scale_sums, multiply_groups<Product>};
 }
 
 } // namespace fovea::fixed
