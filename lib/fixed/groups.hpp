@@ -32,22 +32,33 @@ static inline void expand_group(const unsigned char* __restrict from, int8_t* __
     }
 }
 
-// A finite float16 as float, without a denormal on the way: 32-bit NEON has none.
+// Sixteen finite float16 as floats, without a denormal on the way: 32-bit NEON has none. Sizes below 2^-14
+// are steps of 2^-24 above 2^-14, which is taken away again.
+static inline void floats_of_halves(const unsigned char* __restrict from, float* __restrict to) {
+  uint16_t halves[16];
+  uint32_t sizes[16], offsets[16];
+  std::memcpy(halves, from, sizeof halves);
+  for (int i = 0; i < 16; ++i) {
+    const uint32_t size = halves[i] & 0x7fffu, tiny = 0u - (size < 0x400);
+    sizes[i] = (size << 13) + (112u << 23) + (tiny & 1u << 23);
+    offsets[i] = tiny & 113u << 23;
+  }
+  float x[16], y[16];
+  std::memcpy(x, sizes, sizeof x);
+  std::memcpy(y, offsets, sizeof y);
+  for (int i = 0; i < 16; ++i) x[i] -= y[i];
+  std::memcpy(sizes, x, sizeof sizes);
+  for (int i = 0; i < 16; ++i) sizes[i] |= (halves[i] & 0x8000u) << 16;
+  std::memcpy(to, sizes, sizeof sizes);
+}
+
 static inline float float_of_half(uint16_t half) {
-  const uint32_t size = half & 0x7fffu, sign = static_cast<uint32_t>(half & 0x8000u) << 16;
-  const bool tiny = size < 0x400;
-  const uint32_t bits = (size << 13) + (tiny ? 113u << 23 : 112u << 23);
-  const uint32_t less = tiny ? 113u << 23 : 0; // 2^-14, or 0
-  float x, y;
-  std::memcpy(&x, &bits, sizeof x);
-  std::memcpy(&y, &less, sizeof y);
-  const float z = x - y;
-  uint32_t result;
-  std::memcpy(&result, &z, sizeof result);
-  result |= sign;
-  float out;
-  std::memcpy(&out, &result, sizeof out);
-  return out;
+  uint16_t halves[16] = {half};
+  float x[16];
+  unsigned char bytes[sizeof halves];
+  std::memcpy(bytes, halves, sizeof halves);
+  floats_of_halves(bytes, x);
+  return x[0];
 }
 
 } // namespace fovea::fixed

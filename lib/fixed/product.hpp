@@ -29,15 +29,26 @@ struct group_job {
   const float* scales; // [rows][groups]
 };
 
+// Exact sums become floats: z = float(sum) * (row_scale * scale of the output) + bias. The first `skipped`
+// sums are left out; scales of sixteen outputs each lie `apart`.
+struct scale_job {
+  const int32_t* sums; // [rows][sums_step]
+  const float* row_scales;
+  const unsigned char* scales;
+  ptrdiff_t apart;
+  int32_t rows, skipped, columns;
+  const float* bias; // of the first column; null = zeros
+  float* z;          // [rows][columns]
+  ptrdiff_t z_stride;
+};
+
 // What stands between floats and exact sums. No step is a fused one, so each ISA has the same bits.
 struct fixed_scaling {
   int32_t isa;
   // Returns the scale; NaN, and zeros, if a number is not finite.
   float (*quantize)(const float* x, int32_t count, int8_t* to);
-  // In place: float(sum) * (row_scale * scale of the output).
-  void (*scale)(int32_t* sums, int32_t rows, const float* row_scales, const unsigned char* scales,
-                ptrdiff_t apart, int32_t count);
-  // z[row][sums_step]: the same from weights of four bits. From group to group products join a sum.
+  void (*scale)(const scale_job& job);
+  // z[row][sums_step]: the same from weights of four bits, without bias. Products of groups join a sum.
   void (*multiply_groups)(const group_job& job, float* z);
 };
 

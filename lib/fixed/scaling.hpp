@@ -7,14 +7,12 @@
 
 namespace fovea::fixed {
 
-using float_in_place = float __attribute__((may_alias)); // a float where a sum stood
-
 static inline uint32_t bits_of(float x) {
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   return bits;
 }
-static inline float float_of(uint32_t bits) {
+static inline float float_from(uint32_t bits) {
   float x;
   std::memcpy(&x, &bits, sizeof x);
   return x;
@@ -30,9 +28,9 @@ static float quantize_row(const float* __restrict x, int32_t count, int8_t* __re
   }
   if (size >= 0x7f800000) {
     std::memset(to, 0, static_cast<size_t>(count));
-    return float_of(0x7fc00000);
+    return float_from(0x7fc00000u);
   }
-  const float least = 1.17549435e-38f, quotient = float_of(size) / 127;
+  const float least = 1.17549435e-38f, quotient = float_from(size) / 127;
   const float scale = size == 0 ? 1 : quotient < least ? least : quotient;
   for (int32_t c = 0; c < count; ++c) { // to nearest, halves to even, in the low byte
     const float pushed = x[c] / scale + 12582912.0f;
@@ -41,22 +39,40 @@ static float quantize_row(const float* __restrict x, int32_t count, int8_t* __re
   return scale;
 }
 
-static void scale_sums(int32_t* sums, int32_t rows, const float* row_scales, const unsigned char* scales,
-                       ptrdiff_t apart, int32_t count) {
-  for (int32_t n = 0; n < count; ++n) {
-    float by[16];
-    std::memcpy(by, scales + n * apart, sizeof by);
-    for (int32_t r = 0; r < rows; ++r) {
-      int32_t* const at = sums + r * sums_step + 16 * n;
-      float_in_place* const z = reinterpret_cast<float_in_place*>(at);
-      const float row = row_scales[r];
-      for (int i = 0; i < 16; ++i) z[i] = static_cast<float>(at[i]) * (row * by[i]);
+// Sixteen sums of a row become floats.
+FOVEA_INLINE void scale_row(const int32_t* __restrict sums, float row_scale, const float* __restrict by,
+                            const float* __restrict bias, float* __restrict z) {
+  for (int i = 0; i < 16; ++i) z[i] = static_cast<float>(sums[i]) * (row_scale * by[i]) + bias[i];
+}
+
+static void scale_sums(const scale_job& job) {
+  const int32_t* sums = job.sums;
+  int32_t from = job.skipped, left = job.columns;
+  float* z = job.z;
+  const float* bias = job.bias;
+  for (const unsigned char* scales = job.scales; left > 0; scales += job.apart, sums += 16, from = 0) {
+    const int32_t count = left < 16 - from ? left : 16 - from;
+    alignas(64) float by[16], plus[16];
+    std::memcpy(by, scales, sizeof by);
+    for (float& each : plus) each = -0.0f; // changes no number
+    for (int i = 0; bias && i < count; ++i) plus[from + i] = bias[i];
+    for (int32_t r = 0; r < job.rows; ++r) {
+      float* const to = z + r * job.z_stride;
+      if (count == 16) {
+        scale_row(sums + r * sums_step, job.row_scales[r], by, plus, to);
+        continue;
+      }
+      alignas(64) float some[16];
+      scale_row(sums + r * sums_step, job.row_scales[r], by, plus, some);
+      std::memcpy(to, some + from, sizeof(float) * static_cast<size_t>(count));
     }
+    left -= count, z += count, bias = bias ? bias + count : nullptr;
   }
 }
 
 // Exact sums of one row and sixteen outputs join its floats.
-FOVEA_INLINE void add_scaled(const int32_t* sums, float row_scale, const float* by, float* z) {
+FOVEA_INLINE void add_scaled(const int32_t* __restrict sums, float row_scale, const float* __restrict by,
+                             float* __restrict z) {
   for (int i = 0; i < 16; ++i) z[i] += static_cast<float>(sums[i]) * (row_scale * by[i]);
 }
 
@@ -70,9 +86,7 @@ static void multiply_groups(const group_job& job, float* z) {
     for (int32_t g = 0; g < job.groups; ++g) {
       alignas(64) int8_t panel[group_panel];
       alignas(64) float by[16];
-      uint16_t halves[16];
-      std::memcpy(halves, scales + g * group_scales, sizeof halves);
-      for (int i = 0; i < 16; ++i) by[i] = float_of_half(halves[i]);
+      floats_of_halves(scales + g * group_scales, by);
       expand_group(bytes + g * group_bytes, panel);
       Product::add_group(job.tiles + g * job.tile_step, job.rows, panel, by, job.scales + g, job.groups, z);
     }

@@ -25,7 +25,8 @@ struct integer_tile {
   int8_t* bytes;         // [rows][depth]
   unsigned char* tiles;  // of the product: one, or one for each group
   float* scales;         // [rows][groups]
-  int32_t* sums;         // [rows][sums_step], and floats in their place
+  int32_t* sums;         // [rows][sums_step]
+  float* z;              // [rows][sums_step]
   size_t size;
 
   integer_tile(const linear_plan& p, int32_t count, unsigned char* at) : rows(count) {
@@ -35,15 +36,16 @@ struct integer_tile {
     tile_step = p.product->tile_bytes(rows, grouped ? fixed::group_depth : depth);
     const size_t n = static_cast<size_t>(rows), scale_count = n * static_cast<size_t>(groups ? groups : 1);
     size_t used = 0;
-    const auto take = [&](size_t bytes) {
+    const auto take = [&](size_t length) {
       unsigned char* const piece = at + used;
-      used += up64(bytes);
+      used += up64(length);
       return piece;
     };
     bytes = reinterpret_cast<int8_t*>(take(n * static_cast<size_t>(depth)));
     tiles = take(tile_step * static_cast<size_t>(groups ? groups : 1));
     scales = reinterpret_cast<float*>(take(scale_count * sizeof(float)));
-    sums = reinterpret_cast<int32_t*>(take((n * sums_step + 16) * sizeof(int32_t)));
+    sums = reinterpret_cast<int32_t*>(take(grouped ? 0 : n * sums_step * sizeof(int32_t)));
+    z = reinterpret_cast<float*>(take((n * sums_step + 16) * sizeof(float)));
     size = used;
   }
 };
@@ -73,34 +75,51 @@ void quantize(const linear_plan& p, const float* x, const integer_tile& t) {
                     t.tiles + static_cast<size_t>(g) * t.tile_step);
 }
 
-// Floats of the outputs of some panels, in the place of sums.
-void multiply_panels(const linear_plan& p, const integer_tile& t, int32_t panel, int32_t count) {
+// Whether floats are outputs as soon as they have their bias.
+bool finished_by_scale(const linear_plan& p, const f32::finish_job& f) {
+  return p.dtype == FOVEA_I8 && f.last_step == f32::activation::none && !f.residual;
+}
+
+// Outputs from .. to-1 of some panels, the first of which is `panel`.
+void multiply_panels(const linear_plan& p, const integer_tile& t, int32_t panel, int32_t from, int32_t to,
+                     f32::finish_job& f) {
   const ptrdiff_t apart = panel_bytes(p);
   const unsigned char* const at = static_cast<const unsigned char*>(p.packed) + panel * apart;
+  const int32_t skipped = from - 16 * panel, panels = (to - 16 * panel + 15) / 16;
+  f.z = t.z;
+  f.z_stride = sums_step;
+  f.rows = t.rows;
+  f.count = to - from;
   if (t.groups) {
-    const fixed::group_job job = {t.tiles, at,       static_cast<ptrdiff_t>(t.tile_step), apart,
-                                  t.rows,  t.groups, count,                               t.scales};
-    return p.scaling->multiply_groups(job, reinterpret_cast<float*>(t.sums));
+    p.scaling->multiply_groups({t.tiles, at, static_cast<ptrdiff_t>(t.tile_step), apart, t.rows, t.groups,
+                                panels, t.scales},
+                               t.z);
+    f.z += skipped;
+    return f32::finish_at(p.place, f);
   }
-  p.product->multiply(t.tiles, t.rows, t.depth, reinterpret_cast<const int8_t*>(at), apart, count, t.sums);
-  p.scaling->scale(t.sums, t.rows, t.scales, at + 16 * static_cast<ptrdiff_t>(t.depth), apart, count);
+  p.product->multiply(t.tiles, t.rows, t.depth, reinterpret_cast<const int8_t*>(at), apart, panels, t.sums);
+  fixed::scale_job job = {t.sums, t.scales, at + 16 * static_cast<ptrdiff_t>(t.depth),
+                          apart,  t.rows,   skipped,
+                          f.count, f.bias,  f.y,
+                          f.y_stride};
+  if (finished_by_scale(p, f)) return p.scaling->scale(job);
+  job.bias = nullptr;
+  job.z = t.z;
+  job.z_stride = sums_step;
+  p.scaling->scale(job);
+  f32::finish_at(p.place, f);
 }
 
 // Outputs from .. to-1 of a tile become columns of y; `finish` is of row 0 of the tile and output `from`.
 void multiply_outputs(const linear_plan& p, const integer_tile& t, int32_t from, int32_t to,
                       f32::finish_job finish) {
   while (from < to) {
-    const int32_t panel = from / 16, skipped = from % 16;
-    const int32_t end = smaller(16 * panel + block_columns, to);
-    multiply_panels(p, t, panel, (end - 16 * panel + 15) / 16);
-    finish.z = reinterpret_cast<const float*>(t.sums) + skipped;
-    finish.z_stride = sums_step;
-    finish.rows = t.rows;
-    finish.count = end - from;
-    f32::finish_at(p.place, finish);
-    finish.y += finish.count;
-    if (finish.bias) finish.bias += finish.count;
-    if (finish.residual) finish.residual += finish.count;
+    const int32_t panel = from / 16;
+    const int32_t end = static_cast<int32_t>(smaller(16 * panel + block_columns, to)), count = end - from;
+    multiply_panels(p, t, panel, from, end, finish);
+    finish.y += count;
+    if (finish.bias) finish.bias += count;
+    if (finish.residual) finish.residual += count;
     from = end;
   }
 }
@@ -123,22 +142,27 @@ void multiply_tile(const linear_plan& p, const share& s, int32_t row, const inte
 
 int32_t rows_at_once(const linear_plan& p, const share& s) {
   const int32_t rows = s.to_row - s.from_row, cached = static_cast<int32_t>(larger(rows_in_cache / p.in, 4));
-  return static_cast<int32_t>(smaller(smaller(rows, cached), product_rows));
+  return static_cast<int32_t>(larger(smaller(smaller(rows, cached), product_rows), 1));
 }
 
 size_t integer_scratch(const linear_plan& p, int32_t rows) {
   return integer_tile(p, rows, nullptr).size + 64;
 }
 
-bool multiply_integers(const linear_plan& p, const share& s, void* scratch, size_t size) {
+int32_t multiply_integers(const linear_plan& p, const share& s, void* scratch, size_t size) {
+  if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
+  byte_range bytes;
+  if (!range_of(scratch, size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
+  if (meets_any(p, bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
   int32_t rows = rows_at_once(p, s);
   while (rows > 1 && integer_scratch(p, rows) > size) --rows;
-  if (integer_scratch(p, rows) > size) return false;
+  if (integer_scratch(p, rows) > size) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
+  if (s.from == s.to) return FOVEA_OK;
   unsigned char* const at = reinterpret_cast<unsigned char*>(
       (reinterpret_cast<uintptr_t>(scratch) + 63) & ~uintptr_t{63});
   for (int32_t row = s.from_row; row < s.to_row; row += rows)
     multiply_tile(p, s, row, integer_tile(p, static_cast<int32_t>(smaller(rows, s.to_row - row)), at));
-  return true;
+  return FOVEA_OK;
 }
 
 } // namespace fovea::linear

@@ -2,7 +2,7 @@
 #include "common/build.hpp"
 
 #include "f32/check.hpp"
-#include "linear/plan.hpp"
+#include "linear/integers.hpp"
 
 namespace fovea::linear {
 namespace {
@@ -17,7 +17,8 @@ struct pack_job {
 int32_t check_pack(void* packed, size_t size, int32_t dtype, pack_job& job) {
   if (job.in < 1 || job.in > FOVEA_LINEAR_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_IN);
   if (job.out < 1 || job.out > FOVEA_LINEAR_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_OUT);
-  if (dtype != FOVEA_F32) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE);
+  if (dtype != FOVEA_F32 && !is_integer(dtype)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE);
+  if (dtype == FOVEA_I8 && job.in > greatest_in_of_bytes) return refusal(FOVEA_SIZE, FOVEA_ARG_IN);
   const size_t needed = packed_bytes(job.in, job.out, dtype);
   if (!needed) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PACKED);
   if (!packed) return refusal(FOVEA_NULL, FOVEA_ARG_PACKED);
@@ -28,9 +29,15 @@ int32_t check_pack(void* packed, size_t size, int32_t dtype, pack_job& job) {
   if (job.rows < 0 || job.rows > job.out) return refusal(FOVEA_SIZE, FOVEA_ARG_ROWS);
   if (job.at < 0 || job.at > job.out - job.rows) return refusal(FOVEA_RANGE, FOVEA_ARG_AT);
   if (!job.w) return refusal(FOVEA_NULL, FOVEA_ARG_W);
-  if (job.w->reserved || job.w->dtype != FOVEA_F32) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_W);
-  extent e{1, job.rows, 0, 0, job.in};
-  if (const int32_t reason = place(job.w->data, 0, job.w->stride, sizeof(float), false, e, from))
+  if (job.w->reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_W);
+  const bool blocks = dtype == FOVEA_I4 && job.w->dtype == FOVEA_I4;
+  if (job.w->dtype != FOVEA_F32 && !blocks) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_W);
+  if (blocks && job.in % q4_0_numbers) return refusal(FOVEA_SIZE, FOVEA_ARG_IN);
+  if (blocks && job.w->stride % q4_0_numbers) return refusal(FOVEA_STRIDE, FOVEA_ARG_W);
+  // A block of Q4_0 counts as 9 elements of two bytes here.
+  const ptrdiff_t stride = blocks ? job.w->stride / q4_0_numbers * q4_0_halves : job.w->stride;
+  extent e{1, job.rows, 0, 0, blocks ? job.in / q4_0_numbers * q4_0_halves : job.in};
+  if (const int32_t reason = place(job.w->data, 0, stride, blocks ? 2 : sizeof(float), false, e, from))
     return refusal(reason, FOVEA_ARG_W);
   job.stride = e.token_stride;
   return meet(from, to) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_PACKED) : int32_t{FOVEA_OK};
@@ -56,6 +63,16 @@ int32_t fovea_pack_linear(void* packed, size_t size, int32_t in, int32_t out, in
   using namespace fovea::linear;
   pack_job job = {packed, in, out, at, rows, w, 0};
   if (const int32_t status = check_pack(packed, size, dtype, job)) return status;
-  pack_floats(job);
+  if (!is_integer(dtype)) return pack_floats(job), FOVEA_OK;
+  const integer_rows weights = {static_cast<const unsigned char*>(w->data),
+                             job.stride * static_cast<ptrdiff_t>(w->dtype == FOVEA_I4 ? 2 : sizeof(float)),
+                             w->dtype,
+                             job.rows,
+                             in,
+                             out,
+                             at};
+  if (const int32_t reason = check_numbers(weights, dtype)) return fovea::refusal(reason, FOVEA_ARG_W);
+  dtype == FOVEA_I8 ? pack_bytes(weights, static_cast<unsigned char*>(packed))
+                    : pack_groups(weights, static_cast<unsigned char*>(packed));
   return FOVEA_OK;
 }

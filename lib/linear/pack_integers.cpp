@@ -96,13 +96,13 @@ float signed_largest(const float (&x)[group_depth]) { // the first of the larges
 }
 
 four_bits quantize_group(const float (&x)[group_depth]) {
-  const float scale = signed_largest(x) / -8, inverse = scale != 0 ? 1 / scale : 0;
+  const float scale = signed_largest(x) / -8;
+  four_bits group = {half_of(scale), {}};
+  const float inverse = group.scale & 0x7fff ? 1 / scale : 0; // a scale of 0 makes all numbers 0
   const auto four = [&](float number) {
     const int q = static_cast<int>(number * inverse + 8.5f);
     return static_cast<unsigned>(q > 15 ? 15 : q);
   };
-  four_bits group;
-  group.scale = half_of(scale);
   for (int i = 0; i < 16; ++i) group.bytes[i] = static_cast<unsigned char>(four(x[i]) | four(x[i + 16]) << 4);
   return group;
 }
@@ -123,15 +123,18 @@ four_bits group_of(const integer_rows& w, const unsigned char* row, int32_t g) {
 
 } // namespace
 
-int32_t check_numbers(const integer_rows& w) {
+int32_t check_numbers(const integer_rows& w, int32_t dtype) {
   for (int32_t r = 0; r < w.rows; ++r) {
     const unsigned char* const row = w.data + r * w.step;
     if (w.dtype == FOVEA_I4) {
       for (int32_t g = 0; g < w.in / group_depth; ++g)
         if (!is_finite_half(half_at(row + static_cast<ptrdiff_t>(g) * q4_0_block))) return FOVEA_NOT_FINITE;
     } else {
-      for (int32_t c = 0; c < w.in; ++c)
-        if ((bits_of(number_at(row, w.dtype, c)) & infinity_bits) == infinity_bits) return FOVEA_NOT_FINITE;
+      for (int32_t c = 0; c < w.in; ++c) {
+        const uint32_t size = bits_of(number_at(row, w.dtype, c)) & 0x7fffffff;
+        if (size >= infinity_bits) return FOVEA_NOT_FINITE;
+        if (dtype == FOVEA_I4 && size >= bits_of(8 * 65520.0f)) return FOVEA_RANGE; // scales are float16
+      }
     }
   }
   return FOVEA_OK;
