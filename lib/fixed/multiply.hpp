@@ -1,6 +1,7 @@
 // Rows of bytes times panels of weights, by the dot that multiplies queries and keys. Functions are static:
 // each ISA has copies of its own.
 #pragma once
+#include "fixed/requantize.hpp"
 #include "fixed/scaling.hpp"
 #include "fixed/score.hpp"
 
@@ -116,7 +117,7 @@ struct form_product {
   }
 
   static constexpr fixed_product exact(int32_t isa) {
-    return {isa, byte_tile<Form>::bytes, take_bytes<Form>, multiply};
+    return {isa, byte_tile<Form>::bytes, take_bytes<Form>, multiply, requantize_sums};
   }
 };
 

@@ -6,6 +6,9 @@
 
 namespace fovea::fixed {
 
+struct requantize_numbers;
+struct output_range;
+
 constexpr int32_t product_rows = 48;  // of a tile at most
 constexpr int32_t product_panels = 4; // that one call takes at most
 constexpr int32_t sums_step = 80; // of a row of sums; a power of two would fold rows onto few cache sets
@@ -18,6 +21,9 @@ struct fixed_product {
   // sums[row][sums_step] of `count` panels that lie `apart` bytes from each other.
   void (*multiply)(const void* tile, int32_t rows, int32_t depth, const int8_t* panels, ptrdiff_t apart,
                    int32_t count, int32_t* sums);
+  // The first `count` of sixteen sums become bytes.
+  void (*requantize)(const int32_t* sums, const requantize_numbers& numbers, const output_range& range,
+                     int32_t count, int8_t* y);
 };
 
 // Weights of four bits, in panels that lie `apart`: a scale of 16 bits for each group and output, then the

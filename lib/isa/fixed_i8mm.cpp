@@ -64,7 +64,7 @@ struct groups : products {
 } // namespace
 const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows,  scratch,
                                         attend,           {pair_groups, 1}, {pair_groups, 1}};
-const fixed_product fixed_i8mm_product = {FOVEA_FIXED_I8MM, tile_bytes, take, multiply};
+const fixed_product fixed_i8mm_product = {FOVEA_FIXED_I8MM, tile_bytes, take, multiply, requantize_sums};
 const fixed_scaling fixed_i8mm_scaling = fixed_scaling_of<groups>(FOVEA_FIXED_I8MM);
 } // namespace fovea::fixed
 #endif
