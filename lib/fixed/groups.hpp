@@ -52,13 +52,4 @@ static inline void floats_of_halves(const unsigned char* __restrict from, float*
   std::memcpy(to, sizes, sizeof sizes);
 }
 
-static inline float float_of_half(uint16_t half) {
-  uint16_t halves[16] = {half};
-  float x[16];
-  unsigned char bytes[sizeof halves];
-  std::memcpy(bytes, halves, sizeof halves);
-  floats_of_halves(bytes, x);
-  return x[0];
-}
-
 } // namespace fovea::fixed

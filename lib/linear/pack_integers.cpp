@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "fixed/groups.hpp"
+#include "linear/element_bits.hpp"
 #include "linear/integers.hpp"
 
 namespace fovea::linear {
@@ -42,19 +43,7 @@ float number_at(const unsigned char* row, int32_t dtype, int32_t c) {
     return x;
   }
   const uint16_t half = half_at(row + sizeof half * static_cast<size_t>(c));
-  if (dtype == FOVEA_BF16) return float_of(static_cast<uint32_t>(half) << 16);
-  return is_finite_half(half) ? fixed::float_of_half(half) : float_of(infinity_bits);
-}
-
-// To nearest, halves to even, of sizes below 65,520.
-uint16_t half_of(float x) {
-  const uint32_t sign = bits_of(x) >> 16 & 0x8000, size = bits_of(x) & 0x7fffffff;
-  if (size < 113u << 23) { // below 2^-14: whole steps of 2^-24
-    const float pushed = float_of(size) + 0.5f;
-    return static_cast<uint16_t>(sign | (bits_of(pushed) - bits_of(0.5f)));
-  }
-  const uint32_t odd = size >> 13 & 1;
-  return static_cast<uint16_t>(sign | ((size - (112u << 23) + 0xfff + odd) >> 13));
+  return float_of(dtype == FOVEA_BF16 ? bf16_bits::widen(half) : f16_bits::widen(half));
 }
 
 int8_t nearest(float x) {
@@ -97,7 +86,7 @@ float signed_largest(const float (&x)[group_depth]) { // the first of the larges
 
 four_bits quantize_group(const float (&x)[group_depth]) {
   const float scale = signed_largest(x) / -8;
-  four_bits group = {half_of(scale), {}};
+  four_bits group = {f16_bits::narrow(bits_of(scale)), {}};
   const float inverse = group.scale & 0x7fff ? 1 / scale : 0; // a scale of 0 makes all numbers 0
   const auto four = [&](float number) {
     const int q = static_cast<int>(number * inverse + 8.5f);
