@@ -67,7 +67,7 @@ void layer_calls::finish_heads(float* at, ptrdiff_t stride, int32_t heads, const
   if (weight)
     for (int32_t h = 0; h < heads; ++h) {
       float* head = at + static_cast<ptrdiff_t>(h) * p.dim;
-      f32::norm_at(p.place, {head, nullptr, weight, nullptr, nullptr, head, stride, 0, 0, stride,
+      f32::run_at(p.place, f32::norm_job{head, nullptr, weight, nullptr, nullptr, head, stride, 0, 0, stride,
                              tokens.count, p.dim, p.norm_epsilon, false, p.weights->norm_plus_one != 0});
     }
   if (!p.rotates) return;
@@ -85,7 +85,7 @@ void layer_calls::finish_heads(float* at, ptrdiff_t stride, int32_t heads, const
     const bool given = p.call->positions && !of_context;
     job.positions = given ? p.call->positions + from : nullptr;
     job.first = from - all.first + (of_context ? 0 : p.call->first_position);
-    if (job.tokens > 0) f32::rotate_at(p.place, job);
+    if (job.tokens > 0) f32::run_at(p.place, job);
   }
 }
 
