@@ -42,7 +42,7 @@ extern "C" {
 
 /* Constants are int32_t in each struct, because the size of an enum differs between ARM compilers. */
 
-/* dtype. This version takes FOVEA_F32 only. */
+/* dtype. Attention takes FOVEA_F32 only; linear.h takes weights of others. */
 enum { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2, FOVEA_I8 = 3, FOVEA_I16 = 4 };
 
 /* layout. FOVEA_ROWS: `dim` contiguous elements per token. FOVEA_PANELS (k only): [keys/16][dim][16], as
@@ -104,6 +104,14 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_ROWS = 0x1e,
   FOVEA_ARG_COLUMNS = 0x1f,
   FOVEA_ARG_KEY_SUMS = 0x20, /* of fixed.h */
+  FOVEA_ARG_PACKED = 0x21,   /* from here on of linear.h */
+  FOVEA_ARG_BIAS = 0x22,
+  FOVEA_ARG_Y = 0x23,
+  FOVEA_ARG_RESIDUAL = 0x24,
+  FOVEA_ARG_ACTIVATION = 0x25,
+  FOVEA_ARG_DTYPE = 0x26,
+  FOVEA_ARG_AT = 0x27,
+  FOVEA_ARG_FIXED_ISA = 0x28,
   FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)

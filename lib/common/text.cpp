@@ -14,20 +14,21 @@ const char* const reasons[] = {
     "memory or a position is not aligned as it must be",
     "memory overlaps memory of another argument",
     "an extent does not fit into the address space",
-    ("memory is too small: fovea_scratch_least, fovea_fixed_scratch or fovea_partials_size returns the bytes "
-     "it takes"),
+    ("memory is too small: fovea_scratch_least, fovea_fixed_scratch, fovea_partials_size, "
+     "fovea_linear_size or FOVEA_MULTIPLY_SCRATCH returns the bytes it takes"),
     "a number is NaN or infinite",
     "this build or this machine does not offer it",
 };
 static_assert(sizeof reasons / sizeof *reasons == FOVEA_REASON_END);
 
 const char* const arguments[] = {
-    "call",   "q",          "k",        "v",       "out",       "q_heads, kv_heads",
-    "dim",    "v_dim",      "queries",  "keys",    "first_key", "flags",
-    "prefix", "keep_first", "scale",    "softcap", "alibi",     "sinks",
-    "mask",   "lse",        "weights",  "part",    "partials",  "isa",
-    "ring",   "reserved",   "scratch",  "in",      "w",         "x",
-    "rows",   "columns",    "key_sums",
+    "call",     "q",          "k",        "v",       "out",       "q_heads, kv_heads",
+    "dim",      "v_dim",      "queries",  "keys",    "first_key", "flags",
+    "prefix",   "keep_first", "scale",    "softcap", "alibi",     "sinks",
+    "mask",     "lse",        "weights",  "part",    "partials",  "isa",
+    "ring",     "reserved",   "scratch",  "in",      "w",         "x",
+    "rows",     "columns",    "key_sums", "packed",  "bias",      "y",
+    "residual", "activation", "dtype",    "at",      "fixed_isa",
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 

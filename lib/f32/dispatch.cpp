@@ -84,6 +84,22 @@ void matvec_at(int32_t place, const matvec_job& job) {
   kernels[place](job);
 }
 
+void multiply_at(int32_t place, const product_job& job) {
+  static void (*const kernels[])(const product_job&) = {
+#define FOVEA_ISA(name, constant, text) name##_multiply,
+#include "isa/list.hpp"
+  };
+  kernels[place](job);
+}
+
+void finish_at(int32_t place, const finish_job& job) {
+  static void (*const kernels[])(const finish_job&) = {
+#define FOVEA_ISA(name, constant, text) name##_finish,
+#include "isa/list.hpp"
+  };
+  kernels[place](job);
+}
+
 core_profile profile_of_this_core() {
 #if defined(__x86_64__) || defined(__i386__)
   if (cpu_has<read_cpu>(cpu_of_amd)) return amd_profile;

@@ -3,6 +3,7 @@
 
 #if FOVEA_WITH_AVX512
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/product.hpp"
 #include "isa/avx_isa.hpp"
 #include "isa/table.hpp"
 
@@ -22,6 +23,8 @@ void avx512_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 }
 void avx512_softmax(const softmax_job& job) { softmax_rows<avx512>(job); }
 void avx512_matvec(const matvec_job& job) { matvec_rows<avx512>(job); }
+void avx512_multiply(const product_job& job) { multiply_rows<avx512>(job); }
+void avx512_finish(const finish_job& job) { finish_rows<avx512>(job); }
 
 } // namespace fovea::f32
 #endif

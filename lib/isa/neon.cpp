@@ -3,6 +3,7 @@
 
 #if FOVEA_WITH_NEON
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/product.hpp"
 #include "isa/neon_isa.hpp"
 #include "isa/table.hpp"
 
@@ -21,6 +22,8 @@ void neon_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel)
 }
 void neon_softmax(const softmax_job& job) { softmax_rows<neon>(job); }
 void neon_matvec(const matvec_job& job) { matvec_rows<neon>(job); }
+void neon_multiply(const product_job& job) { multiply_rows<neon>(job); }
+void neon_finish(const finish_job& job) { finish_rows<neon>(job); }
 
 } // namespace fovea::f32
 #endif

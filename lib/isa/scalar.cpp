@@ -3,6 +3,7 @@
 
 #if FOVEA_WITH_SCALAR
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/product.hpp"
 #include "isa/scalar_isa.hpp"
 #include "isa/table.hpp"
 
@@ -23,6 +24,8 @@ void scalar_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 }
 void scalar_softmax(const softmax_job& job) { softmax_rows<scalar>(job); }
 void scalar_matvec(const matvec_job& job) { matvec_rows<scalar>(job); }
+void scalar_multiply(const product_job& job) { multiply_rows<scalar>(job); }
+void scalar_finish(const finish_job& job) { finish_rows<scalar>(job); }
 
 } // namespace fovea::f32
 #endif
