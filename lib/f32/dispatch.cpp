@@ -84,6 +84,30 @@ void matvec_at(int32_t place, const matvec_job& job) {
   kernels[place](job);
 }
 
+void norm_at(int32_t place, const norm_job& job) {
+  static void (*const kernels[])(const norm_job&) = {
+#define FOVEA_ISA(name, constant, text) name##_norm,
+#include "isa/list.hpp"
+  };
+  kernels[place](job);
+}
+
+void pool_at(int32_t place, const pool_job& job) {
+  static void (*const kernels[])(const pool_job&) = {
+#define FOVEA_ISA(name, constant, text) name##_pool,
+#include "isa/list.hpp"
+  };
+  kernels[place](job);
+}
+
+void rotate_at(int32_t place, const rotate_job& job) {
+  static void (*const kernels[])(const rotate_job&) = {
+#define FOVEA_ISA(name, constant, text) name##_rotate,
+#include "isa/list.hpp"
+  };
+  kernels[place](job);
+}
+
 void multiply_at(int32_t place, const product_job& job) {
   static void (*const kernels[])(const product_job&) = {
 #define FOVEA_ISA(name, constant, text) name##_multiply,

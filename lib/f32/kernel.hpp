@@ -85,5 +85,8 @@ void merge_at(int32_t place, const plan& p);
 void pack_panel_at(int32_t place, const float* rows, ptrdiff_t stride, int dim, float* panel);
 void softmax_at(int32_t place, const softmax_job& job);
 void matvec_at(int32_t place, const matvec_job& job);
+void norm_at(int32_t place, const norm_job& job);
+void pool_at(int32_t place, const pool_job& job);
+void rotate_at(int32_t place, const rotate_job& job);
 
 } // namespace fovea::f32

@@ -3,7 +3,9 @@
 
 #if FOVEA_WITH_AVX512
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
+#include "f32/kernel/rotate.hpp"
 #include "isa/avx_isa.hpp"
 #include "isa/table.hpp"
 
@@ -23,6 +25,9 @@ void avx512_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 }
 void avx512_softmax(const softmax_job& job) { softmax_rows<avx512>(job); }
 void avx512_matvec(const matvec_job& job) { matvec_rows<avx512>(job); }
+void avx512_norm(const norm_job& job) { norm_rows<avx512>(job); }
+void avx512_pool(const pool_job& job) { pool_rows<avx512>(job); }
+void avx512_rotate(const rotate_job& job) { rotate_rows<avx512>(job); }
 void avx512_multiply(const product_job& job) { multiply_rows<avx512>(job); }
 void avx512_finish(const finish_job& job) { finish_rows<avx512>(job); }
 

@@ -3,7 +3,9 @@
 
 #if FOVEA_WITH_SCALAR
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
+#include "f32/kernel/rotate.hpp"
 #include "isa/scalar_isa.hpp"
 #include "isa/table.hpp"
 
@@ -24,6 +26,9 @@ void scalar_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 }
 void scalar_softmax(const softmax_job& job) { softmax_rows<scalar>(job); }
 void scalar_matvec(const matvec_job& job) { matvec_rows<scalar>(job); }
+void scalar_norm(const norm_job& job) { norm_rows<scalar>(job); }
+void scalar_pool(const pool_job& job) { pool_rows<scalar>(job); }
+void scalar_rotate(const rotate_job& job) { rotate_rows<scalar>(job); }
 void scalar_multiply(const product_job& job) { multiply_rows<scalar>(job); }
 void scalar_finish(const finish_job& job) { finish_rows<scalar>(job); }
 

@@ -5,7 +5,9 @@
 
 #if FOVEA_WITH_SCALAR_NO_FMA
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
+#include "f32/kernel/rotate.hpp"
 #include "isa/scalar_isa.hpp"
 #include "isa/table.hpp"
 
@@ -24,6 +26,9 @@ void scalar_no_fma_pack_panel(const float* rows, ptrdiff_t stride, int dim, floa
 }
 void scalar_no_fma_softmax(const softmax_job& job) { softmax_rows<scalar_no_fma>(job); }
 void scalar_no_fma_matvec(const matvec_job& job) { matvec_rows<scalar_no_fma>(job); }
+void scalar_no_fma_norm(const norm_job& job) { norm_rows<scalar_no_fma>(job); }
+void scalar_no_fma_pool(const pool_job& job) { pool_rows<scalar_no_fma>(job); }
+void scalar_no_fma_rotate(const rotate_job& job) { rotate_rows<scalar_no_fma>(job); }
 void scalar_no_fma_multiply(const product_job& job) { multiply_rows<scalar_no_fma>(job); }
 void scalar_no_fma_finish(const finish_job& job) { finish_rows<scalar_no_fma>(job); }
 

@@ -3,7 +3,9 @@
 
 #if FOVEA_WITH_SSE41
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
+#include "f32/kernel/rotate.hpp"
 #include "isa/table.hpp"
 #include "isa/xsimd_isa.hpp"
 
@@ -22,6 +24,9 @@ void sse41_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel
 }
 void sse41_softmax(const softmax_job& job) { softmax_rows<sse41>(job); }
 void sse41_matvec(const matvec_job& job) { matvec_rows<sse41>(job); }
+void sse41_norm(const norm_job& job) { norm_rows<sse41>(job); }
+void sse41_pool(const pool_job& job) { pool_rows<sse41>(job); }
+void sse41_rotate(const rotate_job& job) { rotate_rows<sse41>(job); }
 void sse41_multiply(const product_job& job) { multiply_rows<sse41>(job); }
 void sse41_finish(const finish_job& job) { finish_rows<sse41>(job); }
 

@@ -12,6 +12,9 @@ namespace fovea::f32 {
   void name##_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel); \
   void name##_softmax(const softmax_job& job);                                        \
   void name##_matvec(const matvec_job& job);                                          \
+  void name##_norm(const norm_job& job);                                              \
+  void name##_pool(const pool_job& job);                                              \
+  void name##_rotate(const rotate_job& job);                                          \
   void name##_multiply(const product_job& job);                                       \
   void name##_finish(const finish_job& job);
 #define FOVEA_ALL_ISAS 1
