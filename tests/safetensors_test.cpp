@@ -45,7 +45,7 @@ std::string why(const std::string& file) {
   std::vector<tensor> tensors;
   const refusal refused = read(file, tensors);
   CHECK((!refused || tensors.empty()));
-  return refused ? refused.why : "";
+  return refused ? refused.why() : "";
 }
 
 std::string why(const std::string& header, size_t data_bytes) { return why(file_of(header, data_bytes)); }
@@ -277,7 +277,7 @@ uint64_t read_damaged(uint64_t seed, unsigned char* (*place)(void*, size_t), voi
   const refusal refused = minilm::read_safetensors(bytes, file.size(), tensors, room, count);
   if (refused) {
     REQUIRE(count == 0);
-    REQUIRE(std::strlen(refused.why) > 0);
+    REQUIRE(std::strlen(refused.why()) > 0);
   } else {
     check_accepted(bytes, file.size(), tensors, count);
   }

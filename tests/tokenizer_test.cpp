@@ -105,7 +105,7 @@ TEST_CASE("tokenizer: vocabularies that are refused") {
   for (const auto& row : rows) {
     const minilm::refusal refused = words->read(row.text);
     REQUIRE(refused);
-    CHECK(std::string(refused.why) == row.sentence);
+    CHECK(std::string(refused.why()) == row.sentence);
   }
   CHECK(!words->read("[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]"));
   CHECK(words->word(4) == "[MASK]");
