@@ -15,6 +15,7 @@
 #ifndef FOVEA_OPS_H
 #define FOVEA_OPS_H
 #include "fovea/fovea.h"
+#include "fovea/linear.h" /* FOVEA_GELU and its kin */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -66,6 +67,18 @@ typedef struct fovea_norm_rows {
 } fovea_norm_rows;
 
 FOVEA_API int32_t fovea_norm(const fovea_norm_rows *n);
+
+/* out = activation(in), by numbers: FOVEA_RELU, FOVEA_GELU, FOVEA_GELU_TANH or FOVEA_SILU of linear.h. */
+typedef struct fovea_activation_rows {
+  const float *in;
+  float *out; /* may be in */
+  ptrdiff_t in_stride, out_stride;
+  int32_t rows, columns, activation;
+  int32_t isa;
+  int32_t reserved[4];
+} fovea_activation_rows;
+
+FOVEA_API int32_t fovea_activate(const fovea_activation_rows *a);
 
 /* out[r] = a[r] + b[r]. out may be a or b. */
 FOVEA_API int32_t fovea_add(const float *a, ptrdiff_t a_stride, const float *b, ptrdiff_t b_stride, int32_t rows,

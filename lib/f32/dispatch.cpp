@@ -92,6 +92,14 @@ void norm_at(int32_t place, const norm_job& job) {
   kernels[place](job);
 }
 
+void activate_at(int32_t place, const activate_job& job) {
+  static void (*const kernels[])(const activate_job&) = {
+#define FOVEA_ISA(name, constant, text) name##_activate,
+#include "isa/list.hpp"
+  };
+  kernels[place](job);
+}
+
 void pool_at(int32_t place, const pool_job& job) {
   static void (*const kernels[])(const pool_job&) = {
 #define FOVEA_ISA(name, constant, text) name##_pool,

@@ -86,6 +86,7 @@ void pack_panel_at(int32_t place, const float* rows, ptrdiff_t stride, int dim, 
 void softmax_at(int32_t place, const softmax_job& job);
 void matvec_at(int32_t place, const matvec_job& job);
 void norm_at(int32_t place, const norm_job& job);
+void activate_at(int32_t place, const activate_job& job);
 void pool_at(int32_t place, const pool_job& job);
 void rotate_at(int32_t place, const rotate_job& job);
 

@@ -1,4 +1,4 @@
-// The public norms, mean pooling and rotary embedding: validation, and one kernel call.
+// The public norms, activations and mean pooling: validation, and one kernel call.
 #include "common/build.hpp"
 
 #include "f32/check_rows.hpp"
@@ -69,6 +69,29 @@ int32_t check_norm(const fovea_norm_rows* call, norm_job& job) {
   return status ? status : check_norm_rows(*call, job);
 }
 
+int32_t check_activation(const fovea_activation_rows* call, activate_job& job) {
+  if (!call) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
+  const fovea_activation_rows& a = *call;
+  if (const int32_t s = check_reserved(a.reserved)) return s;
+  if (const int32_t s = check_counts(a.rows, a.columns)) return s;
+  if (a.activation < FOVEA_RELU || a.activation > FOVEA_SILU)
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ACTIVATION);
+  const rows_given in{a.in, resolved(a.in_stride, a.columns), a.rows, a.columns},
+      out{a.out, resolved(a.out_stride, a.columns), a.rows, a.columns};
+  byte_range in_bytes, out_bytes;
+  if (const int32_t s = check_floats(in, FOVEA_ARG_IN, in_bytes)) return s;
+  if (const int32_t s = check_written(out, FOVEA_ARG_OUT, out_bytes)) return s;
+  if (meets_others(in, in_bytes, out, out_bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
+  job = {a.in,
+         a.out,
+         in.stride,
+         out.stride,
+         a.columns ? a.rows : 0,
+         a.columns,
+         static_cast<activation>(a.activation)};
+  return FOVEA_OK;
+}
+
 // Sequences of rows: their starts never fall, and their lengths stay within them. Where they end: `rows`.
 int32_t check_sequences(const fovea_pool_rows& p, int32_t& rows) {
   if (p.sequences < 0) return refusal(FOVEA_SIZE, FOVEA_ARG_SEQUENCES);
@@ -122,6 +145,17 @@ int32_t fovea_norm(const fovea_norm_rows* call) {
   const int32_t place = find_isa(call->isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
   norm_at(place, job);
+  return FOVEA_OK;
+}
+
+int32_t fovea_activate(const fovea_activation_rows* call) {
+  using namespace fovea;
+  using namespace fovea::f32;
+  activate_job job = {};
+  if (const int32_t status = check_activation(call, job)) return status;
+  const int32_t place = find_isa(call->isa);
+  if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
+  activate_at(place, job);
   return FOVEA_OK;
 }
 

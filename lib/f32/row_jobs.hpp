@@ -1,6 +1,7 @@
 // Row operations as jobs for a kernel: validated, every option a number.
 #pragma once
 #include "f32/plan.hpp"
+#include "f32/product.hpp"
 
 namespace fovea::f32 {
 
@@ -29,6 +30,14 @@ struct norm_job {
   float epsilon;
   bool centred; // the mean is taken off
   bool weight_plus_one;
+};
+
+struct activate_job {
+  const float* in;
+  float* out;
+  ptrdiff_t in_stride, out_stride;
+  int32_t rows, columns;
+  activation function; // relu to silu
 };
 
 struct pool_job {

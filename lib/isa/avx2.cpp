@@ -2,6 +2,7 @@
 #include "common/build.hpp"
 
 #if FOVEA_WITH_AVX2
+#include "f32/kernel/activate.hpp"
 #include "f32/kernel/attend.hpp"
 #include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
@@ -27,6 +28,7 @@ void avx2_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel)
 void avx2_softmax(const softmax_job& job) { softmax_rows<avx2>(job); }
 void avx2_matvec(const matvec_job& job) { matvec_rows<avx2>(job); }
 void avx2_norm(const norm_job& job) { norm_rows<avx2>(job); }
+void avx2_activate(const activate_job& job) { activate_rows<avx2>(job); }
 void avx2_pool(const pool_job& job) { pool_rows<avx2>(job); }
 void avx2_rotate(const rotate_job& job) { rotate_rows<avx2>(job); }
 void avx2_multiply(const product_job& job) { multiply_rows<avx2>(job); }

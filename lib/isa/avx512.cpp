@@ -2,6 +2,7 @@
 #include "common/build.hpp"
 
 #if FOVEA_WITH_AVX512
+#include "f32/kernel/activate.hpp"
 #include "f32/kernel/attend.hpp"
 #include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
@@ -26,6 +27,7 @@ void avx512_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 void avx512_softmax(const softmax_job& job) { softmax_rows<avx512>(job); }
 void avx512_matvec(const matvec_job& job) { matvec_rows<avx512>(job); }
 void avx512_norm(const norm_job& job) { norm_rows<avx512>(job); }
+void avx512_activate(const activate_job& job) { activate_rows<avx512>(job); }
 void avx512_pool(const pool_job& job) { pool_rows<avx512>(job); }
 void avx512_rotate(const rotate_job& job) { rotate_rows<avx512>(job); }
 void avx512_multiply(const product_job& job) { multiply_rows<avx512>(job); }

@@ -2,6 +2,7 @@
 #include "common/build.hpp"
 
 #if FOVEA_WITH_NEON
+#include "f32/kernel/activate.hpp"
 #include "f32/kernel/attend.hpp"
 #include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
@@ -25,6 +26,7 @@ void neon_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel)
 void neon_softmax(const softmax_job& job) { softmax_rows<neon>(job); }
 void neon_matvec(const matvec_job& job) { matvec_rows<neon>(job); }
 void neon_norm(const norm_job& job) { norm_rows<neon>(job); }
+void neon_activate(const activate_job& job) { activate_rows<neon>(job); }
 void neon_pool(const pool_job& job) { pool_rows<neon>(job); }
 void neon_rotate(const rotate_job& job) { rotate_rows<neon>(job); }
 void neon_multiply(const product_job& job) { multiply_rows<neon>(job); }

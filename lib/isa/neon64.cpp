@@ -3,6 +3,7 @@
 #include "common/build.hpp"
 
 #if FOVEA_WITH_NEON64
+#include "f32/kernel/activate.hpp"
 #include "f32/kernel/attend.hpp"
 #include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
@@ -26,6 +27,7 @@ void neon64_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 void neon64_softmax(const softmax_job& job) { softmax_rows<neon64>(job); }
 void neon64_matvec(const matvec_job& job) { matvec_rows<neon64>(job); }
 void neon64_norm(const norm_job& job) { norm_rows<neon64>(job); }
+void neon64_activate(const activate_job& job) { activate_rows<neon64>(job); }
 void neon64_pool(const pool_job& job) { pool_rows<neon64>(job); }
 void neon64_rotate(const rotate_job& job) { rotate_rows<neon64>(job); }
 void neon64_multiply(const product_job& job) { multiply_rows<neon64>(job); }

@@ -2,6 +2,7 @@
 #include "common/build.hpp"
 
 #if FOVEA_WITH_SCALAR
+#include "f32/kernel/activate.hpp"
 #include "f32/kernel/attend.hpp"
 #include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
@@ -27,6 +28,7 @@ void scalar_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* pane
 void scalar_softmax(const softmax_job& job) { softmax_rows<scalar>(job); }
 void scalar_matvec(const matvec_job& job) { matvec_rows<scalar>(job); }
 void scalar_norm(const norm_job& job) { norm_rows<scalar>(job); }
+void scalar_activate(const activate_job& job) { activate_rows<scalar>(job); }
 void scalar_pool(const pool_job& job) { pool_rows<scalar>(job); }
 void scalar_rotate(const rotate_job& job) { rotate_rows<scalar>(job); }
 void scalar_multiply(const product_job& job) { multiply_rows<scalar>(job); }

@@ -4,6 +4,7 @@
 #include "common/build.hpp"
 
 #if FOVEA_WITH_SCALAR_NO_FMA
+#include "f32/kernel/activate.hpp"
 #include "f32/kernel/attend.hpp"
 #include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
@@ -27,6 +28,7 @@ void scalar_no_fma_pack_panel(const float* rows, ptrdiff_t stride, int dim, floa
 void scalar_no_fma_softmax(const softmax_job& job) { softmax_rows<scalar_no_fma>(job); }
 void scalar_no_fma_matvec(const matvec_job& job) { matvec_rows<scalar_no_fma>(job); }
 void scalar_no_fma_norm(const norm_job& job) { norm_rows<scalar_no_fma>(job); }
+void scalar_no_fma_activate(const activate_job& job) { activate_rows<scalar_no_fma>(job); }
 void scalar_no_fma_pool(const pool_job& job) { pool_rows<scalar_no_fma>(job); }
 void scalar_no_fma_rotate(const rotate_job& job) { rotate_rows<scalar_no_fma>(job); }
 void scalar_no_fma_multiply(const product_job& job) { multiply_rows<scalar_no_fma>(job); }

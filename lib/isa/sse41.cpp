@@ -2,6 +2,7 @@
 #include "common/build.hpp"
 
 #if FOVEA_WITH_SSE41
+#include "f32/kernel/activate.hpp"
 #include "f32/kernel/attend.hpp"
 #include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
@@ -25,6 +26,7 @@ void sse41_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel
 void sse41_softmax(const softmax_job& job) { softmax_rows<sse41>(job); }
 void sse41_matvec(const matvec_job& job) { matvec_rows<sse41>(job); }
 void sse41_norm(const norm_job& job) { norm_rows<sse41>(job); }
+void sse41_activate(const activate_job& job) { activate_rows<sse41>(job); }
 void sse41_pool(const pool_job& job) { pool_rows<sse41>(job); }
 void sse41_rotate(const rotate_job& job) { rotate_rows<sse41>(job); }
 void sse41_multiply(const product_job& job) { multiply_rows<sse41>(job); }

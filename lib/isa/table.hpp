@@ -13,6 +13,7 @@ namespace fovea::f32 {
   void name##_softmax(const softmax_job& job);                                        \
   void name##_matvec(const matvec_job& job);                                          \
   void name##_norm(const norm_job& job);                                              \
+  void name##_activate(const activate_job& job);                                      \
   void name##_pool(const pool_job& job);                                              \
   void name##_rotate(const rotate_job& job);                                          \
   void name##_multiply(const product_job& job);                                       \
