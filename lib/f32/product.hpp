@@ -21,15 +21,15 @@ struct finish_job {
   activation last_step;
 };
 
-// A product with weights of floats: rows 0 .. rows-1 of x times outputs from .. to-1.
+// A product with weights of floats: rows 0 .. rows-1 of x by columns from .. to-1 of y.
 struct product_job {
   const void* packed;
   int32_t in, dtype;
   const float* x;
   ptrdiff_t x_stride;
   int32_t rows, from, to;
-  finish_job finish; // of output 0; its z, rows and count are not set
-  int32_t y_from;    // y begins with this output: column 0 of y and of the residual belongs to it
+  finish_job finish;  // of row 0 and column 0; its z, rows and count are not set
+  int32_t gate_width; // 0, or column c is also multiplied by output gate_width + c
 };
 
 void multiply_at(int32_t place, const product_job& job);

@@ -35,6 +35,8 @@ struct isa_defaults {
   static constexpr bool four_row_shapes = false;
   // fraction(x): x - its nearest integer, 0 for infinity, in one instruction.
   static constexpr bool tells_fraction = false;
+  // load_f16(p): a register of float16 numbers, by an instruction.
+  static constexpr bool converts_f16 = false;
   // The largest tiles ask for values before they use them.
   static constexpr bool fetches_values = false;
   // Rows of several KV heads that may share a tile; 0 where that does not pay.
@@ -94,6 +96,8 @@ constexpr bool keeps_contract() {
     static_assert(std::is_same_v<decltype(&Isa::fma_by_lane), reg (*)(reg, int, reg, reg)>, "fma_by_lane");
   if constexpr (Isa::tells_fraction)
     static_assert(std::is_same_v<decltype(&Isa::fraction), of_one>, "fraction");
+  if constexpr (Isa::converts_f16)
+    static_assert(std::is_same_v<decltype(&Isa::load_f16), reg (*)(const uint16_t*)>, "load_f16");
   if constexpr (Isa::columns_at_once == 8)
     static_assert(std::is_same_v<decltype(&Isa::column), reg (*)(const reg(&)[8], int)>, "column");
   if constexpr (Isa::scores_4x4) {

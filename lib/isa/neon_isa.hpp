@@ -64,6 +64,12 @@ struct neon_isa : isa_defaults {
 #endif
   static FOVEA_INLINE sixteen load_sixteen(const float* p) { return vld1q_f32_x4(p); }
 #endif
+#if defined(__aarch64__) || (defined(__ARM_FP) && (__ARM_FP & 2) && defined(__ARM_FP16_FORMAT_IEEE))
+  static constexpr bool converts_f16 = true;
+  static FOVEA_INLINE reg load_f16(const uint16_t* p) {
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+  }
+#endif
   static FOVEA_INLINE reg load(const float* p) { return vld1q_f32(p); }
   static FOVEA_INLINE void store(float* p, reg x) { vst1q_f32(p, x); }
   static FOVEA_INLINE reg spread(float x) { return vdupq_n_f32(x); }

@@ -9,6 +9,16 @@ namespace fovea::f32 {
 struct scalar_isa : isa_defaults {
   using reg = float;
   static constexpr int lanes = 1;
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FP) && (__ARM_FP & 2)
+  static constexpr bool converts_f16 = true;
+  static FOVEA_INLINE reg load_f16(const uint16_t* p) {
+    const uint32_t half = *p;
+    reg x;
+    std::memcpy(&x, &half, sizeof x);
+    __asm__("vcvtb.f32.f16 %0, %0" : "+t"(x));
+    return x;
+  }
+#endif
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
   static FOVEA_INLINE reg spread(float x) { return x; }

@@ -9,7 +9,7 @@
 namespace fovea::linear {
 namespace {
 
-constexpr int32_t cells_of_panel = 16;
+constexpr int32_t panel_outputs = 16;
 
 // Rows of float32: strides of 0 become numbers.
 template <class Rows>
@@ -30,7 +30,7 @@ int32_t check_weights(const fovea_linear* given, linear_plan& p) {
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (w.in < 1 || w.in > FOVEA_LINEAR_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_IN);
   if (w.out < 1 || w.out > FOVEA_LINEAR_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_OUT);
-  if (w.dtype != FOVEA_F32) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_W);
+  if (!is_float(w.dtype)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_W);
   const size_t size = packed_bytes(w.in, w.out, w.dtype);
   if (!size) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PACKED);
   if (!w.packed) return refusal(FOVEA_NULL, FOVEA_ARG_PACKED);
@@ -89,7 +89,7 @@ int32_t check_tensors(const fovea_product& call, linear_plan& p) {
 
 size_t packed_bytes(int32_t in, int32_t out, int32_t dtype) {
   if (in < 1 || in > FOVEA_LINEAR_MAX || out < 1 || out > FOVEA_LINEAR_MAX) return 0;
-  const size_t panel = FOVEA_LINEAR_BYTES(in, 1, dtype), panels = FOVEA_UP16(out) / cells_of_panel;
+  const size_t panel = FOVEA_LINEAR_BYTES(in, 1, dtype), panels = FOVEA_UP16(out) / panel_outputs;
   size_t size;
   return __builtin_mul_overflow(panel, panels, &size) || size > PTRDIFF_MAX ? 0 : size;
 }

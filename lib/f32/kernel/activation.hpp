@@ -38,7 +38,7 @@ FOVEA_INLINE typename Isa::reg times_sigmoid(typename Isa::reg x, typename Isa::
 
 template <class Isa>
 FOVEA_INLINE typename Isa::reg relu(typename Isa::reg x) {
-  return Isa::max(x, Isa::spread(0));
+  return if_below<Isa>(x, 0, Isa::spread(0), x); // -0 stays -0 on every ISA
 }
 
 template <class Isa>

@@ -1,45 +1,153 @@
-// Rows times packed weights. docs/numerics.md, section 10.
+// Rows times packed weights: the tile on panels of weights, for each strip of columns over all rows, so that
+// weights come from memory once and from the nearest cache afterwards. docs/numerics.md, section 10.
 #pragma once
-#include "f32/kernel/tile.hpp"
-#include "f32/product.hpp"
+#include "f32/kernel/elements.hpp"
+#include "f32/kernel/finish.hpp"
+#include "f32/kernel/shapes.hpp"
 #include "isa/contract.hpp"
 
 namespace fovea::f32 {
 
-template <class Isa>
-void finish_rows(const finish_job& job) {
-  for (int32_t r = 0; r < job.rows; ++r)
-    for (int32_t c = 0; c < job.count; c += 16) {
-      const int n = job.count - c < 16 ? job.count - c : 16;
-      auto z = f32x16<Isa>::load(job.z + r * job.z_stride + c);
-      if (job.bias) z = z + load_first(job.bias + c, n, z);
-      if (job.last_step == activation::relu) z = max(z, f32x16<Isa>::all(0));
-      if (job.residual) z = z + load_first(job.residual + r * job.residual_stride + c, n, z);
-      store_first(job.y + r * job.y_stride + c, z, n);
+// Outputs that all rows take before the next ones: a multiple of the columns of each shape.
+constexpr int strip_columns = 64;
+// Floats of x that rows take along from strip to strip.
+constexpr int32_t held_floats = 1 << 16;
+
+template <class Element>
+struct load_weights : load_whole {
+  template <class Vector>
+  static FOVEA_INLINE Vector load(const typename Element::stored* p) {
+    return Element::load(p, Vector{});
+  }
+  static FOVEA_INLINE void fetch(const typename Element::stored*) {}
+};
+
+// Rows of a small group: where fewer are left, the last one stands in for the others.
+template <int Rows>
+class last_row_repeated {
+ public:
+  FOVEA_INLINE last_row_repeated(const float* a, ptrdiff_t step, int count) {
+#pragma GCC unroll 4
+    for (int m = 0; m < Rows; ++m) at_[m] = m == 0 ? a : m < count ? at_[m - 1] + step : at_[m - 1];
+  }
+  FOVEA_INLINE const float* row(int m) const { return at_[m]; }
+  FOVEA_INLINE float operator()(int m, int k) const { return at_[m][k]; }
+  FOVEA_INLINE void move(ptrdiff_t count) {
+#pragma GCC unroll 4
+    for (auto& p : at_) p += count;
+  }
+
+ private:
+  const float* at_[Rows];
+};
+// A larger group begins earlier instead, and computes some rows again: it needs as many rows as it has.
+template <class Shape>
+constexpr bool repeats_last_row = Shape::rows <= 4;
+
+// Outputs from .. to-1 of the product, and where they go.
+struct strip {
+  int32_t from, to;
+  finish_job finish; // of output `from` and row 0
+};
+
+// A tile: rows first .. first + Shape::rows - 1 by the columns from output `c` on. Of its sums, rows from
+// `fresh` on are wanted, `count` of them.
+template <class Isa, class Shape, class Element, class Rows>
+FOVEA_INLINE void product_tile(const product_job& job, const strip& s, int32_t c, const Rows& rows, int fresh,
+                               int32_t row, int count) {
+  constexpr int width = Shape::vectors * Shape::lanes;
+  const auto* w = static_cast<const typename Element::stored*>(job.packed) +
+                  static_cast<ptrdiff_t>(c / 16) * 16 * job.in + c % 16;
+  accumulator<Isa, Shape> acc;
+  acc.clear();
+  tile(rows, panels_view{w, static_cast<ptrdiff_t>(16) * job.in, static_cast<ptrdiff_t>(16)}, job.in,
+       load_weights<Element>{}, acc);
+  alignas(64) float z[Shape::rows * width + 16];
+  acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(z + m * width + n * Shape::lanes); });
+  const int32_t from = c < s.from ? s.from : c, to = c + width < s.to ? c + width : s.to;
+  finish_job f = s.finish;
+  f.z = z + fresh * width + (from - c);
+  f.z_stride = width;
+  if (f.bias) f.bias += from - s.from;
+  if (f.residual) f.residual += row * f.residual_stride + (from - s.from);
+  f.y += row * f.y_stride + (from - s.from);
+  f.rows = count;
+  f.count = to - from;
+  finish_rows<Isa>(f);
+}
+
+// Rows row .. end-1 in groups of one shape, each by all columns of a strip.
+template <class Isa, class Shape, class Element>
+__attribute__((noinline)) void product_groups(const product_job& job, const strip& s, int32_t row,
+                                              int32_t end) {
+  int32_t c = s.from & -Shape::lanes;
+  by_columns<Shape>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {
+    using whole = decltype(tile_shape);
+    constexpr int width = whole::vectors * whole::lanes;
+    for (; c + width <= ((s.to + whole::lanes - 1) & -whole::lanes); c += width)
+      for (int32_t r = row; r < end; r += whole::rows) {
+        const int count = end - r < whole::rows ? end - r : whole::rows;
+        if constexpr (repeats_last_row<whole>) {
+          const last_row_repeated<whole::rows> rows(job.x + r * job.x_stride, job.x_stride, count);
+          product_tile<Isa, whole, Element>(job, s, c, rows, 0, r, count);
+        } else {
+          const int32_t first = r + count - whole::rows;
+          const rows_view<Isa, whole::rows, ptrdiff_t> rows(job.x + first * job.x_stride, job.x_stride);
+          product_tile<Isa, whole, Element>(job, s, c, rows, r - first, r, count);
+        }
+      }
+  });
+}
+
+// Rows row .. end-1 in as few groups as possible: phase(shape, row, end) for each shape that is needed.
+template <class Shape, class... Smaller, class Phase>
+FOVEA_INLINE void by_rows(shape_list<Shape, Smaller...> shapes, int32_t row, int32_t end, Phase phase) {
+  if constexpr (sizeof...(Smaller) == 0) {
+    if (row < end) phase(Shape{}, row, end);
+  } else {
+    int32_t stop = row + rows_in_largest(shapes, end - row);
+    const bool fits = repeats_last_row<Shape> || end >= Shape::rows;
+    if (end - stop > largest_rows(shape_list<Smaller...>{}) && end - stop < Shape::rows && fits) stop = end;
+    if (row < stop) phase(Shape{}, row, stop);
+    by_rows(shape_list<Smaller...>{}, stop, end, phase);
+  }
+}
+
+template <class Isa, class Element>
+FOVEA_INLINE void multiply_strip(const product_job& job, const strip& s, int32_t row, int32_t end) {
+  by_rows(typename Isa::shapes{}, row, end, [&](auto shape, int32_t from, int32_t to) {
+    product_groups<Isa, decltype(shape), Element>(job, s, from, to);
+  });
+}
+
+template <class Isa, class Element>
+__attribute__((noinline)) void multiply_with(const product_job& job) {
+  constexpr int unit = Isa::rows;
+  const int32_t held = held_floats / job.in / unit * unit, step = held < unit ? unit : held;
+  for (int32_t row = 0; row < job.rows; row += step) {
+    const int32_t end = job.rows - row < step ? job.rows : row + step;
+    for (int32_t c = job.from; c < job.to; c += strip_columns) {
+      const int32_t to = job.to - c < strip_columns ? job.to : c + strip_columns;
+      strip s{c, to, job.finish};
+      if (s.finish.bias) s.finish.bias += c;
+      if (s.finish.residual) s.finish.residual += c;
+      s.finish.y += c;
+      multiply_strip<Isa, Element>(job, s, row, end);
+      if (!job.gate_width) continue;
+      s.from += job.gate_width;
+      s.to += job.gate_width;
+      if (s.finish.bias) s.finish.bias += job.gate_width;
+      s.finish.last_step = activation::times;
+      multiply_strip<Isa, Element>(job, s, row, end);
     }
+  }
 }
 
 template <class Isa>
 void multiply_rows(const product_job& job) {
-  for (int32_t panel = job.from / 16; 16 * panel < job.to; ++panel)
-    for (int32_t r = 0; r < job.rows; ++r) {
-      const float* x = job.x + r * job.x_stride;
-      const float* w = static_cast<const float*>(job.packed) + static_cast<ptrdiff_t>(panel) * 16 * job.in;
-      auto sum = f32x16<Isa>::all(0);
-      for (int32_t k = 0; k < job.in; ++k) sum = fma_by(x[k], f32x16<Isa>::load(w + 16 * k), sum);
-      float z[32];
-      sum.store(z);
-      const int32_t from = 16 * panel < job.from ? job.from : 16 * panel;
-      const int32_t to = 16 * panel + 16 < job.to ? 16 * panel + 16 : job.to;
-      finish_job f = job.finish;
-      f.z = z + from % 16;
-      f.bias = f.bias ? f.bias + from : nullptr;
-      f.residual = f.residual ? f.residual + r * f.residual_stride + (from - job.y_from) : nullptr;
-      f.y += r * f.y_stride + (from - job.y_from);
-      f.rows = 1;
-      f.count = to - from;
-      finish_rows<Isa>(f);
-    }
+  if (job.dtype == FOVEA_F16) return multiply_with<Isa, f16_element>(job);
+  if (job.dtype == FOVEA_BF16) return multiply_with<Isa, bf16_element>(job);
+  multiply_with<Isa, f32_element>(job);
 }
 
 } // namespace fovea::f32
