@@ -53,6 +53,9 @@ struct alignas(64) worker_space {
   unsigned char attention[FOVEA_SCRATCH_FAST(head_dim, head_dim, batch_tokens, batch_tokens)];
   unsigned char fixed_attention[FOVEA_FIXED_SCRATCH_ROWS(head_dim, head_dim) + 65536];
   float keys[batch_tokens * head_dim];
+  float key_scales[batch_tokens], value_scales[batch_tokens];
+  int32_t key_multipliers[batch_tokens];
+  int16_t value_weights[batch_tokens];
   int8_t q[batch_tokens * head_dim], k[batch_tokens * head_dim], v[batch_tokens * head_dim];
 };
 
