@@ -37,6 +37,8 @@ struct isa_defaults {
   static constexpr bool tells_fraction = false;
   // load_f16(p): a register of float16 numbers, by an instruction.
   static constexpr bool converts_f16 = false;
+  // load_bf16(p): the same of bfloat16, where the compiler makes too much of it.
+  static constexpr bool widens_bf16 = false;
   // The largest tiles ask for values before they use them.
   static constexpr bool fetches_values = false;
   // Rows of several KV heads that may share a tile; 0 where that does not pay.
@@ -98,6 +100,8 @@ constexpr bool keeps_contract() {
     static_assert(std::is_same_v<decltype(&Isa::fraction), of_one>, "fraction");
   if constexpr (Isa::converts_f16)
     static_assert(std::is_same_v<decltype(&Isa::load_f16), reg (*)(const uint16_t*)>, "load_f16");
+  if constexpr (Isa::widens_bf16)
+    static_assert(std::is_same_v<decltype(&Isa::load_bf16), reg (*)(const uint16_t*)>, "load_bf16");
   if constexpr (Isa::columns_at_once == 8)
     static_assert(std::is_same_v<decltype(&Isa::column), reg (*)(const reg(&)[8], int)>, "column");
   if constexpr (Isa::scores_4x4) {

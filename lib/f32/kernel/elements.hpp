@@ -126,7 +126,10 @@ struct f16_element : half_element<f16_element> {
 struct bf16_element : half_element<bf16_element> {
   template <class Isa>
   static FOVEA_INLINE typename Isa::reg load_register(const stored* p) {
-    return same_bits<typename Isa::reg>(words_of<Isa>(widened<Isa>(p) << 16));
+    if constexpr (Isa::widens_bf16)
+      return Isa::load_bf16(p);
+    else
+      return same_bits<typename Isa::reg>(words_of<Isa>(widened<Isa>(p) << 16));
   }
 };
 

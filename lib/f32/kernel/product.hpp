@@ -13,14 +13,20 @@ constexpr int strip_columns = 64;
 // Floats of x that rows take along from strip to strip.
 constexpr int32_t held_floats = 1 << 16;
 
-template <class Element>
+// Where few streams of memory are read at once, what comes a page later is prefetched: there the hardware
+// begins anew. Four streams are fast by themselves.
+template <class Element, bool Ahead>
 struct load_weights : load_whole {
   template <class Vector>
   static FOVEA_INLINE Vector load(const typename Element::stored* p) {
     return Element::load(p, Vector{});
   }
-  static FOVEA_INLINE void fetch(const typename Element::stored*) {}
+  static FOVEA_INLINE void fetch(const typename Element::stored* p) {
+    if constexpr (Ahead) __builtin_prefetch(p + 4096 / Element::bytes);
+  }
 };
+template <class Isa, class Shape, class Element>
+using load_for = load_weights<Element, (Isa::lanes > 1 && Shape::vectors < 4)>;
 
 // Rows of a small group: where fewer are left, the last one stands in for the others.
 template <int Rows>
@@ -61,7 +67,7 @@ FOVEA_INLINE void product_tile(const product_job& job, const strip& s, int32_t c
   accumulator<Isa, Shape> acc;
   acc.clear();
   tile(rows, panels_view{w, static_cast<ptrdiff_t>(16) * job.in, static_cast<ptrdiff_t>(16)}, job.in,
-       load_weights<Element>{}, acc);
+       load_for<Isa, Shape, Element>{}, acc);
   alignas(64) float z[Shape::rows * width + 16];
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(z + m * width + n * Shape::lanes); });
   const int32_t from = c < s.from ? s.from : c, to = c + width < s.to ? c + width : s.to;
@@ -106,8 +112,9 @@ FOVEA_INLINE void by_rows(shape_list<Shape, Smaller...> shapes, int32_t row, int
     if (row < end) phase(Shape{}, row, end);
   } else {
     int32_t stop = row + rows_in_largest(shapes, end - row);
-    const bool fits = repeats_last_row<Shape> || end >= Shape::rows;
-    if (end - stop > largest_rows(shape_list<Smaller...>{}) && end - stop < Shape::rows && fits) stop = end;
+    const int32_t left = end - stop; // one group more is worth it where it is nearly full
+    if (left < Shape::rows && 4 * left >= 3 * Shape::rows && (repeats_last_row<Shape> || end >= Shape::rows))
+      stop = end;
     if (row < stop) phase(Shape{}, row, stop);
     by_rows(shape_list<Smaller...>{}, stop, end, phase);
   }
