@@ -45,7 +45,7 @@ rows_of<T> rows_at(T* data, const extent& e, const byte_range& bytes) {
   return {data, any && e.heads > 1 ? e.head_stride : 0, any && e.tokens > 1 ? e.token_stride : 0};
 }
 
-// Extents go by reference: a copy of what has just been written field by field would wait for all of it.
+// Extents go by reference: a copy by vectors would wait for stores of single fields.
 int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels, rows_of<const float>& out,
                     byte_range& bytes) {
   if (in.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
@@ -186,8 +186,8 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
-// What a call may leave out takes no bytes until it is found. Short runs: a long one becomes a slow
-// instruction for strings.
+// Optional inputs and outputs have no bytes until they are found. Cleared in short loops: compilers turn a
+// long one into a string instruction, which is slow.
 void no_options(footprint& f) {
   for (int i = footprint::alibi; i < footprint::inputs; ++i) f.in[i] = {};
   for (int o = footprint::lse; o < footprint::outputs; ++o) f.to[o] = {};

@@ -11,7 +11,7 @@ namespace fovea::f32 {
 
 constexpr int block_keys = 256; // keys of one softmax step, aligned to absolute key 0
 constexpr int span_keys = 4096; // keys that are summed alone before they are merged
-// Of a row of scores: a stride of 1,024 bytes would fold rows onto few cache sets.
+// From a row of scores to the next: with 1,024 bytes, rows would share few cache sets.
 constexpr int score_stride = block_keys + 16;
 // Rows of one unit of work; a constant, so that parts do not depend on scratch or ISA.
 constexpr int unit_rows = 48;
@@ -27,7 +27,7 @@ struct rows_of { // [head][token][dim], with strides in elements
   ptrdiff_t head, token;
 };
 
-// What a call touches beside its scratch.
+// What a call touches other than its scratch.
 struct footprint {
   enum input { q, k, v, alibi, sinks, mask, inputs };
   enum output { out, lse, weights, partials, outputs };

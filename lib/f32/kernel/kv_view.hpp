@@ -13,8 +13,8 @@ struct key_rows {
   ptrdiff_t stride;
   int from, to, past;
 
-  // How many are scored by steps of so many, the last of which may begin among keys that have been scored
-  // already: what is seen, but a whole step at least. 0 where keys do not fill one.
+  // How many keys are scored in steps of this size: the seen ones, but at least one step. The last step may
+  // repeat keys of the one before it. 0 where the keys do not fill one step.
   int scored(int step) const { return past - from < step ? 0 : to - from < step ? step : to - from; }
 };
 
