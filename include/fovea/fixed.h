@@ -100,7 +100,8 @@ typedef struct fovea_fixed_attention {
   fovea_part part;
   int32_t isa;     /* FOVEA_FIXED_BEST, or exactly that one */
   int32_t softcap; /* 0. Not offered in integers: any other number is FOVEA_UNSUPPORTED */
-  int32_t reserved[3];
+  const fovea_segments *segments; /* as in fovea.h; data of k, v, key_multipliers, value_weights is not used */
+  int32_t reserved[3 - sizeof(void *) / 4];
 } fovea_fixed_attention;
 
 FOVEA_API int32_t fovea_fixed_attend(const fovea_fixed_attention* a, void* scratch, size_t scratch_size);

@@ -66,84 +66,89 @@ enum {
 /* A status is 0, or reason + 256 * argument. Example: 0x0e03 is reason 0x03, FOVEA_RANGE, of argument 0x0e,
  * FOVEA_ARG_SCALE. */
 enum { /* reasons: FOVEA_REASON(status) */
-       FOVEA_OK = 0x00,
-       FOVEA_NULL = 0x01,
-       FOVEA_SIZE = 0x02,
-       FOVEA_RANGE = 0x03,
-       FOVEA_STRIDE = 0x04,
-       FOVEA_ALIGN = 0x05,
-       FOVEA_OVERLAP = 0x06,
-       FOVEA_OVERFLOW = 0x07,
-       FOVEA_TOO_SMALL = 0x08,
-       FOVEA_NOT_FINITE = 0x09,
-       FOVEA_UNSUPPORTED = 0x0a,
-       FOVEA_REASON_END
+  FOVEA_OK = 0x00,
+  FOVEA_NULL = 0x01,
+  FOVEA_SIZE = 0x02,
+  FOVEA_RANGE = 0x03,
+  FOVEA_STRIDE = 0x04,
+  FOVEA_ALIGN = 0x05,
+  FOVEA_OVERLAP = 0x06,
+  FOVEA_OVERFLOW = 0x07,
+  FOVEA_TOO_SMALL = 0x08,
+  FOVEA_NOT_FINITE = 0x09,
+  FOVEA_UNSUPPORTED = 0x0a,
+  FOVEA_FOREIGN = 0x0b, /* of cache.h */
+  FOVEA_DAMAGED = 0x0c,
+  FOVEA_REASON_END
 };
 enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
-       FOVEA_ARG_CALL = 0x00,
-       FOVEA_ARG_Q = 0x01,
-       FOVEA_ARG_K = 0x02,
-       FOVEA_ARG_V = 0x03,
-       FOVEA_ARG_OUT = 0x04,
-       FOVEA_ARG_HEADS = 0x05,
-       FOVEA_ARG_DIM = 0x06,
-       FOVEA_ARG_V_DIM = 0x07,
-       FOVEA_ARG_QUERIES = 0x08,
-       FOVEA_ARG_KEYS = 0x09,
-       FOVEA_ARG_FIRST_KEY = 0x0a,
-       FOVEA_ARG_FLAGS = 0x0b,
-       FOVEA_ARG_PREFIX = 0x0c,
-       FOVEA_ARG_KEEP_FIRST = 0x0d,
-       FOVEA_ARG_SCALE = 0x0e,
-       FOVEA_ARG_SOFTCAP = 0x0f,
-       FOVEA_ARG_ALIBI = 0x10,
-       FOVEA_ARG_SINKS = 0x11,
-       FOVEA_ARG_MASK = 0x12,
-       FOVEA_ARG_LSE = 0x13,
-       FOVEA_ARG_WEIGHTS = 0x14,
-       FOVEA_ARG_PART = 0x15,
-       FOVEA_ARG_PARTIALS = 0x16,
-       FOVEA_ARG_ISA = 0x17,
-       FOVEA_ARG_RING = 0x18,
-       FOVEA_ARG_RESERVED = 0x19,
-       FOVEA_ARG_SCRATCH = 0x1a,
-       FOVEA_ARG_IN = 0x1b,
-       FOVEA_ARG_W = 0x1c,
-       FOVEA_ARG_X = 0x1d,
-       FOVEA_ARG_ROWS = 0x1e,
-       FOVEA_ARG_COLUMNS = 0x1f,
-       FOVEA_ARG_KEY_SUMS = 0x20, /* of fixed.h */
-       FOVEA_ARG_PACKED = 0x21,   /* from here on of linear.h */
-       FOVEA_ARG_BIAS = 0x22,
-       FOVEA_ARG_Y = 0x23,
-       FOVEA_ARG_RESIDUAL = 0x24,
-       FOVEA_ARG_ACTIVATION = 0x25,
-       FOVEA_ARG_DTYPE = 0x26,
-       FOVEA_ARG_AT = 0x27,
-       FOVEA_ARG_FIXED_ISA = 0x28,
-       FOVEA_ARG_SUM = 0x29, /* from here on of ops.h and layer.h */
-       FOVEA_ARG_KIND = 0x2a,
-       FOVEA_ARG_EPSILON = 0x2b,
-       FOVEA_ARG_TABLE = 0x2c,
-       FOVEA_ARG_INDEX = 0x2d,
-       FOVEA_ARG_STARTS = 0x2e,
-       FOVEA_ARG_LENGTHS = 0x2f,
-       FOVEA_ARG_SEQUENCES = 0x30,
-       FOVEA_ARG_TOKENS = 0x31,
-       FOVEA_ARG_ROPE = 0x32,
-       FOVEA_ARG_POSITIONS = 0x33,
-       FOVEA_ARG_BASE = 0x34,
-       FOVEA_ARG_FACTOR = 0x35,
-       FOVEA_ARG_LAYER = 0x36,
-       FOVEA_ARG_CONTEXT = 0x37,
-       FOVEA_ARG_KV = 0x38,
-       FOVEA_ARG_CACHE = 0x39,
-       FOVEA_ARG_STAGE = 0x3a,
-       FOVEA_ARG_SHARED = 0x3b,
-       FOVEA_ARG_ATTENTION = 0x3c,
-       FOVEA_ARG_NORM = 0x3d,
-       FOVEA_ARG_VALUES = 0x3e,
-       FOVEA_ARG_END
+  FOVEA_ARG_CALL = 0x00,
+  FOVEA_ARG_Q = 0x01,
+  FOVEA_ARG_K = 0x02,
+  FOVEA_ARG_V = 0x03,
+  FOVEA_ARG_OUT = 0x04,
+  FOVEA_ARG_HEADS = 0x05,
+  FOVEA_ARG_DIM = 0x06,
+  FOVEA_ARG_V_DIM = 0x07,
+  FOVEA_ARG_QUERIES = 0x08,
+  FOVEA_ARG_KEYS = 0x09,
+  FOVEA_ARG_FIRST_KEY = 0x0a,
+  FOVEA_ARG_FLAGS = 0x0b,
+  FOVEA_ARG_PREFIX = 0x0c,
+  FOVEA_ARG_KEEP_FIRST = 0x0d,
+  FOVEA_ARG_SCALE = 0x0e,
+  FOVEA_ARG_SOFTCAP = 0x0f,
+  FOVEA_ARG_ALIBI = 0x10,
+  FOVEA_ARG_SINKS = 0x11,
+  FOVEA_ARG_MASK = 0x12,
+  FOVEA_ARG_LSE = 0x13,
+  FOVEA_ARG_WEIGHTS = 0x14,
+  FOVEA_ARG_PART = 0x15,
+  FOVEA_ARG_PARTIALS = 0x16,
+  FOVEA_ARG_ISA = 0x17,
+  FOVEA_ARG_RING = 0x18,
+  FOVEA_ARG_RESERVED = 0x19,
+  FOVEA_ARG_SCRATCH = 0x1a,
+  FOVEA_ARG_IN = 0x1b,
+  FOVEA_ARG_W = 0x1c,
+  FOVEA_ARG_X = 0x1d,
+  FOVEA_ARG_ROWS = 0x1e,
+  FOVEA_ARG_COLUMNS = 0x1f,
+  FOVEA_ARG_KEY_SUMS = 0x20, /* of fixed.h */
+  FOVEA_ARG_PACKED = 0x21,   /* from here on of linear.h */
+  FOVEA_ARG_BIAS = 0x22,
+  FOVEA_ARG_Y = 0x23,
+  FOVEA_ARG_RESIDUAL = 0x24,
+  FOVEA_ARG_ACTIVATION = 0x25,
+  FOVEA_ARG_DTYPE = 0x26,
+  FOVEA_ARG_AT = 0x27,
+  FOVEA_ARG_FIXED_ISA = 0x28,
+  FOVEA_ARG_SUM = 0x29, /* from here on of ops.h and layer.h */
+  FOVEA_ARG_KIND = 0x2a,
+  FOVEA_ARG_EPSILON = 0x2b,
+  FOVEA_ARG_TABLE = 0x2c,
+  FOVEA_ARG_INDEX = 0x2d,
+  FOVEA_ARG_STARTS = 0x2e,
+  FOVEA_ARG_LENGTHS = 0x2f,
+  FOVEA_ARG_SEQUENCES = 0x30,
+  FOVEA_ARG_TOKENS = 0x31,
+  FOVEA_ARG_ROPE = 0x32,
+  FOVEA_ARG_POSITIONS = 0x33,
+  FOVEA_ARG_BASE = 0x34,
+  FOVEA_ARG_FACTOR = 0x35,
+  FOVEA_ARG_LAYER = 0x36,
+  FOVEA_ARG_CONTEXT = 0x37,
+  FOVEA_ARG_KV = 0x38,
+  FOVEA_ARG_CACHE = 0x39,
+  FOVEA_ARG_STAGE = 0x3a,
+  FOVEA_ARG_SHARED = 0x3b,
+  FOVEA_ARG_ATTENTION = 0x3c,
+  FOVEA_ARG_NORM = 0x3d,
+  FOVEA_ARG_VALUES = 0x3e,
+  FOVEA_ARG_SEGMENTS = 0x3f,
+  FOVEA_ARG_IMAGE = 0x40, /* of cache.h */
+  FOVEA_ARG_PARENT = 0x41,
+  FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)
 #define FOVEA_ARGUMENT(status) (((status) >> 8) & 255)
@@ -193,6 +198,23 @@ typedef struct fovea_part {
   int32_t index, count; /* {0, 0} = all the work */
 } fovea_part;
 
+/* Keys and values that stand in several pieces of memory, as in a ring, or behind a prefix in constant memory.
+ * Piece i holds keys first_key .. first_key + keys - 1. Pieces ascend and do not overlap; each begins at a
+ * multiple of 16 (integers: 64). A key that no piece holds must not be seen by any query. fovea_cache_view
+ * fills it. */
+#define FOVEA_SEGMENTS_MAX 8
+typedef struct fovea_segment {
+  const void *k, *v;                          /* key `first_key`; k in panels */
+  const void *key_multipliers, *value_weights; /* integers: the tables of fixed.h */
+  ptrdiff_t k_head_stride, v_head_stride, table_head_stride;
+  int32_t first_key, keys;
+} fovea_segment;
+typedef struct fovea_segments {
+  int32_t count;
+  uint32_t sum; /* of cache.h: the checksum of the image that was viewed last */
+  fovea_segment at[FOVEA_SEGMENTS_MAX];
+} fovea_segments;
+
 typedef struct fovea_attention {
   fovea_in q, k, v;
   fovea_out out;
@@ -214,8 +236,10 @@ typedef struct fovea_attention {
   void* partials;       /* null: no row is split. Else memory that all parts share; then call fovea_merge */
   size_t partials_size; /* at least fovea_partials_size */
   int32_t isa;          /* 0 = the best of this machine; else exactly that one */
-  int32_t ring;
-  int32_t reserved[4];
+  int32_t ring;         /* 0 */
+  /* null: all keys stand in k and v. Else where they stand; k.data, v.data and their strides are not used. */
+  const fovea_segments *segments;
+  int32_t reserved[4 - sizeof(void *) / 4];
 } fovea_attention;
 /* Query i is at position p = position + i. It sees key j when first_key <= j < first_key + keys and
  *   j < prefix or ((not causal or j <= p) and (no window or j < keep_first or p - left <= j <= p + right)).
