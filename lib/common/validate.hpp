@@ -103,7 +103,7 @@ static inline bool meets_any(const Plan& p, byte_range scratch) {
     if (meet(r, scratch)) return true;
   for (const byte_range& r : p.bytes.to)
     if (meet(r, scratch)) return true;
-  return p.segments_meet(scratch);
+  return false;
 }
 
 // The bytes of scratch that a call needs; 0 if it is refused.

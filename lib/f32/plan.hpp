@@ -72,6 +72,10 @@ struct plan {
   bool segments_meet(byte_range r) const; // the footprint of segments
 };
 
+inline bool meets_any(const plan& p, byte_range scratch) {
+  return fovea::meets_any<plan>(p, scratch) || p.segments_meet(scratch);
+}
+
 int32_t make_plan(const fovea_attention* call, plan& p);
 bool partials_bytes(const plan& p, size_t& bytes); // false on overflow
 
