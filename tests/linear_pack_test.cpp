@@ -182,7 +182,8 @@ TEST_CASE("linear_sizes_are_constant_expressions") {
     for (int32_t in : {1, 31, 32, 33, 1000})
       for (int32_t out : {1, 16, 17, 1000})
         CHECK(fovea_linear_size(in, out, dtype) == FOVEA_LINEAR_BYTES(in, out, dtype));
-  for (int32_t bad : {0, -1, INT32_MIN, FOVEA_LINEAR_MAX + 1, INT32_MAX}) {
+  constexpr int32_t strays[] = {0, -1, INT32_MIN, FOVEA_LINEAR_MAX + 1, INT32_MAX};
+  for (int32_t bad : strays) {
     CHECK(fovea_linear_size(bad, 1, FOVEA_F32) == 0);
     CHECK(fovea_linear_size(1, bad, FOVEA_F32) == 0);
   }
