@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Attention layers of MiniLM (384, 12 heads of 32) beside ONNX Runtime: one process, one thread, strictly one after another.
+"""Attention layers of MiniLM (384, 12 heads of 32) and its whole encoder beside ONNX Runtime: one process, one thread, strictly one after
+another.
 
-  layer_peers.py PATH/TO/libfovea_shared.so [--rounds N] [--tokens 16,64]
+  layer_peers.py PATH/TO/libfovea_shared.so [--rounds N] [--works layer,model] [--tokens 16,64]
 
-Projection to q, k and v, attention, projection of the result. fovea in float32 and in int8, ONNX Runtime in float32 and with its dynamic int8,
-each as the fastest of the graphs in onnx_graphs.py. Every result is compared with double precision. A sample is some calls in a row; samples
-take turns. Both sides pay for the way out of Python; the head of the table says what an empty call takes.
+A layer is the projection to q, k and v, the attention, and the projection of its result. fovea runs in float32 and with int8 weights, ONNX
+Runtime in float32 and with its dynamic int8, each as the fastest of the graphs in onnx_graphs.py. Results are compared with double precision
+(layers) and with each other (encoder). Weights are random. Samples are some calls in a row, and take turns. Both sides pay for the way out of
+Python; the head of the table says what an empty call takes.
 """
 import argparse
 import ctypes
@@ -22,25 +24,43 @@ sys.dont_write_bytecode = True
 try:
     import numpy as np
     import onnxruntime
-    from onnx import TensorProto, helper
-    from onnx_graphs import KINDS, Graph, Session, layer_graph, quantised
+    from onnx import TensorProto
+    from onnx_graphs import KINDS, Graph, Session, encoder_graph, layer_graph, quantised
 except ImportError as missing:
     sys.exit(f"layer_peers: {missing}: pip install numpy onnx onnxruntime")
 from frameworks import aligned  # noqa: E402
 
-WIDTH, HEADS = 384, 12
-LENGTHS = (16, 64, 128, 256)
+WIDTH, HEADS, INNER, LAYERS, VOCABULARY, POSITIONS = 384, 12, 1536, 6, 30522, 512
+LENGTHS = {"layer": (16, 64, 128, 256), "model": (16, 64, 256)}
 FLOAT_ISAS, FIXED_ISAS = ("avx2", "avx512", "neon64"), ("avx2", "avxvnni", "avx512vnni", "neon", "dotprod", "i8mm")
+PRODUCTS = ("qkv", "out", "up", "down")
+NORMS = ("norm", "norm_bias", "last", "last_bias")
+
+
+def numbers(random, *shape, mean=0.0):
+    return (random.standard_normal(shape) * 0.05 + mean).astype(np.float32)
 
 
 def random_layer(random):
     """Weights as large as those of a trained layer, [in][out]."""
-    def numbers(*shape):
-        return (random.standard_normal(shape) * 0.05).astype(np.float32)
-    return {"qkv": numbers(WIDTH, 3 * WIDTH), "qkv_bias": numbers(3 * WIDTH), "out": numbers(WIDTH, WIDTH), "out_bias": numbers(WIDTH)}
+    shapes = {"qkv": (WIDTH, 3 * WIDTH), "out": (WIDTH, WIDTH), "up": (WIDTH, INNER), "down": (INNER, WIDTH)}
+    layer = {}
+    for name, shape in shapes.items():
+        layer[name], layer[name + "_bias"] = numbers(random, *shape), numbers(random, shape[1])
+    for name in NORMS:
+        layer[name] = numbers(random, WIDTH, mean=0.0 if "bias" in name else 1.0)
+    return layer
+
+
+def random_model(random):
+    model = {name: numbers(random, rows, WIDTH) for name, rows in (("words", VOCABULARY), ("positions", POSITIONS), ("types", 2))}
+    model["norm"], model["norm_bias"] = numbers(random, WIDTH, mean=1.0), numbers(random, WIDTH)
+    model["layers"] = [random_layer(random) for _ in range(LAYERS)]
+    return model
 
 
 def reference(layer, x):
+    """The layer in double precision, from its formula."""
     x, layer = x[0].astype(np.float64), {name: array.astype(np.float64) for name, array in layer.items()}
     q, k, v = (part.reshape(len(x), HEADS, -1).transpose(1, 0, 2) for part in np.split(x @ layer["qkv"] + layer["qkv_bias"], 3, 1))
     s = q @ k.transpose(0, 2, 1) / math.sqrt(q.shape[2])
@@ -51,37 +71,62 @@ def reference(layer, x):
 
 class Library:
     def __init__(self, path):
-        self.calls = ctypes.CDLL(path)
-        self.calls.fovea_peers_layer.restype = ctypes.c_void_p
-        self.calls.fovea_peers_layer.argtypes = [ctypes.c_int32] * 6 + [ctypes.c_void_p] * 4
-        self.calls.fovea_peers_run_layer.argtypes = [ctypes.c_void_p] * 3
-        self.calls.fovea_peers_drop_layer.argtypes = [ctypes.c_void_p]
-        for name in ("fovea_isa_name", "fovea_fixed_isa_name"):
-            getattr(self.calls, name).restype = ctypes.c_char_p
+        self.calls = calls = ctypes.CDLL(path)
+        pointer, number = ctypes.c_void_p, ctypes.c_int32
+        calls.fovea_peers_layer.argtypes = [number] * 7 + [pointer] * 4
+        calls.fovea_peers_encoder.argtypes = [number] * 5 + [pointer]
+        calls.fovea_peers_layer.restype = calls.fovea_peers_encoder.restype = pointer
+        calls.fovea_peers_run_layer.argtypes = [pointer] * 3
+        calls.fovea_peers_encode.argtypes = [pointer, pointer, number, pointer]
+        calls.fovea_isa_name.restype = calls.fovea_fixed_isa_name.restype = ctypes.c_char_p
 
-    def isas(self, wanted, has, name):
+    @staticmethod
+    def isas(wanted, has, name):
         """name -> number, of those that this machine has."""
         found = {name(isa).decode(): isa for isa in range(1, 32) if has(isa) == 1}
         return {isa: found[isa] for isa in wanted if isa in found}
 
-    def floats(self):
-        return self.isas(FLOAT_ISAS, self.calls.fovea_has_isa, self.calls.fovea_isa_name)
+    def variants(self):
+        """class, name, int8 weights, int8 attention, ISA, integer ISA."""
+        floats = self.isas(FLOAT_ISAS, self.calls.fovea_has_isa, self.calls.fovea_isa_name)
+        integers = self.isas(FIXED_ISAS, self.calls.fovea_fixed_has_isa, self.calls.fovea_fixed_isa_name)
+        for name, isa in floats.items():
+            yield "f32", name, 0, 0, isa, 0
+        for name, isa in integers.items():
+            beside = floats.get("avx2", 0) if name in ("avx2", "avxvnni") else 0
+            yield "int8", name, 1, 0, beside, isa
+            yield "int8", name + ", int8 attention", 1, 1, beside, isa
 
-    def integers(self):
-        return self.isas(FIXED_ISAS, self.calls.fovea_fixed_has_isa, self.calls.fovea_fixed_isa_name)
 
+class Runner:
+    """What a contender is: run() and the array that it writes."""
 
-class FoveaLayer:
-    def __init__(self, library, layer, x, isa, fixed_isa):
-        weights = [np.ascontiguousarray(layer["qkv"].T), layer["qkv_bias"], np.ascontiguousarray(layer["out"].T), layer["out_bias"]]
-        self.out = aligned(np.full(x.shape, np.nan, np.float32))
-        made = library.calls.fovea_peers_layer(x.shape[1], WIDTH, HEADS, int(fixed_isa != 0), isa, fixed_isa, *(w.ctypes.data for w in weights))
-        run, at, to = library.calls.fovea_peers_run_layer, x.ctypes.data, self.out.ctypes.data
-        self.kept = (library, x)
-        status = run(made, at, to)
+    def __init__(self, name, out, run, *kept):
+        self.out, self.run, self.kept = out, run, kept
+        status = run()
         if status:
-            sys.exit(f"layer_peers: fovea refuses the layer with status {status:#06x}")
-        self.run = lambda: run(made, at, to)
+            sys.exit(f"layer_peers: fovea refuses {name} with status {status:#06x}")
+
+
+def fovea_layer(library, layer, x, name, how):
+    weights = [np.ascontiguousarray(layer["qkv"].T), layer["qkv_bias"], np.ascontiguousarray(layer["out"].T), layer["out_bias"]]
+    out = aligned(np.full(x.shape, np.nan, np.float32))
+    made = library.calls.fovea_peers_layer(x.shape[1], WIDTH, HEADS, *how, *(w.ctypes.data for w in weights))
+    run, at, to = library.calls.fovea_peers_run_layer, x.ctypes.data, out.ctypes.data
+    return Runner(name, out, lambda: run(made, at, to), x, weights)
+
+
+def fovea_encoder(library, model, ids, name, how):
+    arrays = [model[name] for name in ("words", "positions", "types", "norm", "norm_bias")]
+    for layer in model["layers"]:
+        for product in PRODUCTS:
+            arrays += [np.ascontiguousarray(layer[product].T), layer[product + "_bias"]]
+        arrays += [layer[norm] for norm in NORMS]
+    pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+    made = library.calls.fovea_peers_encoder(VOCABULARY, *how, pointers)
+    out = aligned(np.full((1, WIDTH), np.nan, np.float32))
+    run, at, tokens, to = library.calls.fovea_peers_encode, ids.ctypes.data, ids.shape[1], out.ctypes.data
+    return Runner(name, out, lambda: run(made, at, tokens, to), ids, arrays)
 
 
 def sample(run, calls):
@@ -92,33 +137,30 @@ def sample(run, calls):
     return (time.thread_time() - start) / calls
 
 
-def checked(name, made, right, limit):
+def add(of_class, name, made, right, limit):
+    """Takes a contender whose largest error is below a share of the largest number."""
     error = float(np.abs(made.out.reshape(right.shape) - right).max()) / float(np.abs(right).max())
     if not error < limit:
         sys.exit(f"layer_peers: {name} is off by {error:.1e} of the largest number")
-    return made
+    of_class[name] = made
 
 
-def contenders(library, layer, x):
+def contenders(library, graph_of, feed, right, prepare):
     """class -> name -> what runs it. Graphs that are far from the fastest of their class are left out."""
-    right, feed = reference(layer, x), ("x", x)
-    graphs = {kind: layer_graph(kind, x.shape[1], HEADS, layer) for kind in KINDS}
     classes = {"f32": {}, "int8": {}}
-    for kind, graph in graphs.items():
-        classes["f32"][f"ORT {kind}"] = checked(kind, Session(graph, feed), right, 1e-4)
-        for signed in (True, False):
-            name = f"ORT {kind}, {'s8' if signed else 'u8'}"
-            classes["int8"][name] = checked(name, Session(quantised(graph, signed), feed), right, 0.2)
+    for kind in KINDS:
+        graph = graph_of(kind)
+        made = Session(graph, feed)
+        right = made.out.astype(np.float64) if right is None else right
+        add(classes["f32"], f"ORT {kind}", made, right, 1e-4)
+        for sign in ("s8", "u8"):
+            add(classes["int8"], f"ORT {kind}, {sign}", Session(quantised(graph, sign == "s8"), feed), right, 0.3)
     for of_class in classes.values():
         trial = {name: min(sample(made.run, 2) for _ in range(5)) for name, made in of_class.items()}
-        for name in [name for name in trial if trial[name] > 1.3 * min(trial.values())]:
+        for name in [name for name in trial if trial[name] > 1.2 * min(trial.values())]:
             del of_class[name]
-    best = max(library.floats().values(), default=0)
-    for name, isa in library.floats().items():
-        classes["f32"][name] = checked(name, FoveaLayer(library, layer, x, isa, 0), right, 1e-4)
-    for name, isa in library.integers().items():
-        floats = library.floats().get("avx2", best) if name in ("avx2", "avxvnni") else 0
-        classes["int8"][name] = checked(name, FoveaLayer(library, layer, x, floats, isa), right, 0.2)
+    for kind, name, *how in library.variants():
+        add(classes[kind], name, prepare(name, how), right, 1e-4 if kind == "f32" else 0.3)
     return classes
 
 
@@ -137,8 +179,8 @@ def quiet(samples):
     return sorted(samples)[len(samples) // 10]
 
 
-def print_class(tokens, kind, seconds):
-    """One line for each ISA of fovea: its time, that of the fastest graph, and how many times as fast fovea is."""
+def print_class(work, kind, seconds):
+    """One line for each way of fovea: its time, that of the fastest graph, and how many times as fast fovea is."""
     of_class = {name: samples for (its_kind, name), samples in seconds.items() if its_kind == kind}
     theirs = {name: samples for name, samples in of_class.items() if name.startswith("ORT")}
     fastest = min(theirs, key=lambda name: statistics.median(theirs[name]))
@@ -147,7 +189,7 @@ def print_class(tokens, kind, seconds):
         if name in theirs:
             continue
         median = statistics.median(samples)
-        print(f"{tokens:6}  {kind:5} {name:11} {median * 1e6:9.1f} {best * 1e6:9.1f} {best / median:7.2f} ({best_quiet / quiet(samples):5.2f})  {fastest}",
+        print(f"{work:10} {kind:5} {name:26} {median * 1e6:9.1f} {best * 1e6:9.1f} {best / median:6.2f} ({best_quiet / quiet(samples):5.2f})  {fastest}",
               flush=True)
 
 
@@ -158,26 +200,40 @@ def empty_call():
     return min(sample(session.run, 200) for _ in range(20))
 
 
+def prepared(work, tokens, library, random, model):
+    if work == "layer":
+        layer = model["layers"][0]
+        x = aligned(random.standard_normal((1, tokens, WIDTH), np.float32))
+        return contenders(library, lambda kind: layer_graph(kind, tokens, HEADS, layer), ("x", x), reference(layer, x),
+                          lambda name, how: fovea_layer(library, layer, x, name, how))
+    ids = random.integers(0, VOCABULARY, (1, tokens), np.int32)
+    return contenders(library, lambda kind: encoder_graph(kind, tokens, HEADS, model), ("ids", ids), None,
+                      lambda name, how: fovea_encoder(library, model, ids, name, how))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
     parser.add_argument("--rounds", type=int, default=31, help="samples of each result")
-    parser.add_argument("--tokens", default=",".join(map(str, LENGTHS)), help="lengths, with commas between")
+    parser.add_argument("--works", default="layer,model", help="layer, model, or both with a comma between")
+    parser.add_argument("--tokens", help="lengths, with commas between")
     given = parser.parse_args()
     if not os.path.exists(given.library):
         sys.exit(f"layer_peers: there is no {given.library}: build the target fovea_shared, and give bench/peers/libfovea_shared.so of its folder")
     library = Library(os.path.abspath(given.library))
     ours = min(sample(library.calls.fovea_version, 2000) for _ in range(20))
-    print(f"attention layer of {WIDTH} ({HEADS} x {WIDTH // HEADS}), one thread: median us of CPU time; x: times as fast (with the 10th percentiles)")
-    print(f"ONNX Runtime {onnxruntime.__version__} on its best ISA here; an empty call: fovea {ours * 1e6:.1f} us, ONNX Runtime {empty_call() * 1e6:.1f} us")
-    print(f"{'tokens':>6}  {'class':5} {'fovea on':11} {'fovea':>9} {'ORT':>9} {'x':>7} {'':7}  fastest graph")
+    print(f"layer: {WIDTH} ({HEADS} x {WIDTH // HEADS}); model: {LAYERS} layers with MLPs of {INNER}. One thread: median us of CPU time; x: times as fast"
+          " (with the 10th percentiles)")
+    print(f"ONNX Runtime {onnxruntime.__version__} on the ISA that it chooses; an empty call: fovea {ours * 1e6:.1f} us, ONNX Runtime {empty_call() * 1e6:.1f} us")
+    print(f"{'tokens':10} {'class':5} {'fovea':26} {'fovea us':>9} {'ORT us':>9} {'x':>6} {'':7}  fastest graph")
     random = np.random.default_rng(1)
-    layer = random_layer(random)
-    for tokens in map(int, given.tokens.split(",")):
-        x = aligned(random.standard_normal((1, tokens, WIDTH), np.float32))
-        seconds = measure(contenders(library, layer, x), max(2, given.rounds))
-        for kind in ("f32", "int8"):
-            print_class(tokens, kind, seconds)
+    model = random_model(random)
+    for work in given.works.split(","):
+        lengths = [int(n) for n in given.tokens.split(",")] if given.tokens else LENGTHS[work]
+        for tokens in lengths:
+            seconds = measure(prepared(work, tokens, library, random, model), max(2, given.rounds))
+            for kind in ("f32", "int8"):
+                print_class(f"{work} {tokens}", kind, seconds)
 
 
 if __name__ == "__main__":

@@ -54,21 +54,21 @@ def layer_graph(kind, tokens, heads, layer):
 
 
 def encoder_graph(kind, tokens, heads, model):
-    """Token numbers to the vectors of all tokens: embeddings, layers with the norm behind each half. (Pooling is a thousandth of it.)"""
+    """Token numbers to a vector of length 1: embeddings, layers with the norm behind each half, the mean of all tokens."""
     graph = Graph()
-    ids = [("ids", TensorProto.INT32, [1, tokens])]
-    width = model["words"].shape[1]
-    tables = [graph.constant("words", model["words"]), graph.constant("positions", model["positions"][:tokens])]
+    places = model["positions"][None, :tokens] + model["types"][0]
     norm = [graph.constant("norm_w", model["norm"]), graph.constant("norm_b", model["norm_bias"])]
-    words = graph.node("Gather", [tables[0], "ids"], "looked_up")
-    x = graph.node("SkipLayerNormalization", [words, graph.constant("at", model["positions"][None, :tokens]), *norm], "embedded", MICROSOFT, epsilon=1e-12)
+    words = graph.node("Gather", [graph.constant("words", model["words"]), "ids"], "looked_up")
+    x = graph.node("SkipLayerNormalization", [words, graph.constant("places", places), *norm], "embedded", MICROSOFT, epsilon=1e-12)
     for n, layer in enumerate(model["layers"]):
         rows = graph.attention(x, f"attention{n}", kind, heads, layer["qkv"], layer["qkv_bias"])
         x = half(graph, f"out{n}", rows, x, layer["out"], layer["out_bias"], layer["norm"], layer["norm_bias"])
         up = graph.node("MatMul", [x, graph.constant(f"up{n}_w", layer["up"])], f"up{n}")
         gelu = graph.node("BiasGelu", [up, graph.constant(f"up{n}_b", layer["up_bias"])], f"gelu{n}", MICROSOFT)
         x = half(graph, f"down{n}", gelu, x, layer["down"], layer["down_bias"], layer["last"], layer["last_bias"])
-    return graph.model(ids, x, [1, tokens, width])
+    mean = graph.node("ReduceMean", [x], "mean", axes=[1], keepdims=0)
+    out = graph.node("LpNormalization", [mean], "embedding", axis=1, p=2)
+    return graph.model([("ids", TensorProto.INT32, [1, tokens])], out, [1, places.shape[2]])
 
 
 def half(graph, name, rows, residual, weights, bias, norm, norm_bias):

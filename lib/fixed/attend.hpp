@@ -134,7 +134,7 @@ void attend_run(tile_state<Form>& t, int64_t first) {
   for (int b = 0, end; b < fixed_run_blocks; b = end) {
     end = b + 1;
     if (!live[b]) continue;
-    while (end < fixed_run_blocks && live[end]) ++end;
+    while (end < fixed_run_blocks && live[end] && panels.follow(first + end)) ++end;
     add_values(t, values(b), first, b, end);
   }
 }
