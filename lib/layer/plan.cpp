@@ -1,9 +1,8 @@
 // Validation of a layer: its shape, its sequences, and the memory that the caller gave.
 #include "common/build.hpp"
 
-#include "layer/plan.hpp"
-
 #include "f32/kernel.hpp"
+#include "layer/integers.hpp"
 
 namespace fovea::layer {
 namespace {
@@ -20,6 +19,15 @@ int32_t check_reserved(const fovea_layer_call& c) {
                  f32::all_zero(w.reserved, sizeof w.reserved / sizeof *w.reserved)
              ? int32_t{FOVEA_OK}
              : refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+}
+
+int32_t longest(const layer_plan& p, bool keys) {
+  int32_t most = 0;
+  for (int32_t s = 0; s < p.sequences; ++s) {
+    const int32_t count = keys ? p.keys_of(s) : p.queries_of(s).count;
+    most = most < count ? count : most;
+  }
+  return most;
 }
 
 // Heads, and outputs of W_Q, W_K, W_V that belong to them.
@@ -45,7 +53,9 @@ int32_t check_weights(const fovea_layer& w, layer_plan& p) {
   const bool cuts = !p.joined || (p.q_width % 16 == 0 && p.k_width % 16 == 0);
   if (!cuts || p.unit > p.kv_heads) p.unit = p.kv_heads;
   if (p.cross && !cuts) return refusal(FOVEA_ALIGN, FOVEA_ARG_Q); // W_K cannot be taken out of the matrix
-  if (w.attention != FOVEA_F32) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
+  if (w.attention != FOVEA_F32 && w.attention != FOVEA_I8)
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
+  p.in_integers = w.attention == FOVEA_I8;
   return FOVEA_OK;
 }
 
@@ -171,15 +181,6 @@ int32_t check_memory(const fovea_layer_call& c, layer_plan& p) {
              : int32_t{FOVEA_OK};
 }
 
-int32_t longest(const layer_plan& p, bool keys) {
-  int32_t most = 0;
-  for (int32_t s = 0; s < p.sequences; ++s) {
-    const int32_t count = keys ? p.keys_of(s) : p.queries_of(s).count;
-    most = most < count ? count : most;
-  }
-  return most;
-}
-
 // Weights and biases; what is wrong with them, their products tell.
 void place_weights(layer_plan& p) {
   const fovea_layer& w = *p.weights;
@@ -289,6 +290,11 @@ int32_t make_plan(const fovea_layer_call* call, purpose why, layer_plan& p) {
   if (const int32_t s = check_rotation(c, p)) return s;
   if (const int32_t s = check_stage(c, p)) return s;
   if (const int32_t s = check_options(c)) return s;
+  if (p.in_integers) {
+    if (const int32_t s = check_integer_options(c.how, longest(p, true))) return s;
+    if (c.kv || why == purpose::project_context)
+      return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_KV); // panels of floats
+  }
   if (const int32_t s = check_memory(c, p)) return s;
   if (const int32_t s = place_options(c, p)) return s;
   place_weights(p);

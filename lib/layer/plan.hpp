@@ -47,6 +47,7 @@ struct layer_plan {
   bool joined;  // W_Q, W_K and W_V are one matrix
   bool cross;   // keys and values come from a context, or were computed before
   bool rotates;
+  bool in_integers;                 // the attention
   fovea_rows_in x, context, values; // both others are x in self-attention
   int32_t sequences, tokens, context_tokens;
   int32_t part, parts;
