@@ -314,10 +314,8 @@ TEST_CASE("heads_side_by_side_give_the_bits_of_heads_one_by_one") {
                             group * queries ==
                                 4; // four keys a quarter of a register, if dim is whole sixteens
       const int32_t dim = by_quads ? 32 : 12;
-      const shape plain = shape("few rows a head")
-                              .heads(kv_heads * group, kv_heads)
-                              .dims(dim, v_dim)
-                              .lengths(queries, keys);
+      const shape plain =
+          shape("few rows a head").heads(kv_heads * group, kv_heads).dims(dim, v_dim).lengths(queries, keys);
       for (const shape& s :
            {plain, shape(plain).softcap(3).alibi().sinks().mask(mask_kind::bias).lse().weights(0),
             shape(plain).causal().window(keys / 2 + 3, 0).keep_first(keys / 3)}) {

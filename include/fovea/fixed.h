@@ -14,8 +14,8 @@
  *   int32_t status = fovea_fixed_attend(&a, scratch, sizeof scratch);
  *
  * The rules of fovea.h hold: zero is the default that the field's comment names, a call returns a status,
- * a refused call writes nothing, no heap, no state. No float instruction is executed, not even for float
- * output. docs/fixed_point.md specifies the arithmetic. */
+ * a refused call writes nothing, no heap, no state. No float instruction is executed, but for float output
+ * on systems. docs/fixed_point.md specifies the arithmetic. */
 #ifndef FOVEA_FIXED_H
 #define FOVEA_FIXED_H
 #include "fovea/fovea.h"

@@ -43,7 +43,7 @@ extern "C" {
 /* Constants are int32_t in each struct, because the size of an enum differs between ARM compilers. */
 
 /* dtype. Attention takes FOVEA_F32 only; linear.h takes weights of others. */
-enum { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2, FOVEA_I8 = 3, FOVEA_I16 = 4 };
+enum { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2, FOVEA_I8 = 3, FOVEA_I16 = 4, FOVEA_I4 = 5 };
 
 /* layout. FOVEA_ROWS: `dim` contiguous elements per token. FOVEA_PANELS (k only): [keys/16][dim][16], as
  * fovea_pack_keys writes it. The last panel must be readable as a whole; what it holds behind the last key
@@ -112,6 +112,19 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_DTYPE = 0x26,
   FOVEA_ARG_AT = 0x27,
   FOVEA_ARG_FIXED_ISA = 0x28,
+  FOVEA_ARG_SUM = 0x29,      /* from here on of ops.h and layer.h */
+  FOVEA_ARG_KIND = 0x2a,
+  FOVEA_ARG_EPSILON = 0x2b,
+  FOVEA_ARG_TABLE = 0x2c,
+  FOVEA_ARG_INDEX = 0x2d,
+  FOVEA_ARG_STARTS = 0x2e,
+  FOVEA_ARG_LENGTHS = 0x2f,
+  FOVEA_ARG_SEQUENCES = 0x30,
+  FOVEA_ARG_TOKENS = 0x31,
+  FOVEA_ARG_ROPE = 0x32,
+  FOVEA_ARG_POSITIONS = 0x33,
+  FOVEA_ARG_BASE = 0x34,
+  FOVEA_ARG_FACTOR = 0x35,
   FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)

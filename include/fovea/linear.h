@@ -21,9 +21,8 @@
 extern "C" {
 #endif
 
-/* Of packed weights also FOVEA_F32, FOVEA_F16, FOVEA_BF16, and FOVEA_I8: a scale for each output; rows of x
- * are quantised on the way. FOVEA_I4: groups of 32 inputs with a float16 scale, as in blocks of Q4_0. */
-enum { FOVEA_I4 = 5 };
+/* dtype of packed weights: FOVEA_F32, FOVEA_F16, FOVEA_BF16; FOVEA_I8: a scale for each output, and rows of x
+ * are quantised on the way; FOVEA_I4: groups of 32 inputs with a float16 scale, as in blocks of Q4_0. */
 
 /* activation. FOVEA_GELU: x (1 + erf(x / sqrt(2))) / 2. FOVEA_GELU_TANH: its form with tanh. FOVEA_SILU:
  * x / (1 + e^-x). FOVEA_SILU_TIMES: silu(first half of the outputs) * second half, so y has out / 2

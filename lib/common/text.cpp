@@ -22,13 +22,15 @@ const char* const reasons[] = {
 static_assert(sizeof reasons / sizeof *reasons == FOVEA_REASON_END);
 
 const char* const arguments[] = {
-    "call",     "q",          "k",        "v",       "out",       "q_heads, kv_heads",
-    "dim",      "v_dim",      "queries",  "keys",    "first_key", "flags",
-    "prefix",   "keep_first", "scale",    "softcap", "alibi",     "sinks",
-    "mask",     "lse",        "weights",  "part",    "partials",  "isa",
-    "ring",     "reserved",   "scratch",  "in",      "w",         "x",
-    "rows",     "columns",    "key_sums", "packed",  "bias",      "y",
-    "residual", "activation", "dtype",    "at",      "fixed_isa",
+    "call",      "q",          "k",        "v",         "out",       "q_heads, kv_heads",
+    "dim",       "v_dim",      "queries",  "keys",      "first_key", "flags",
+    "prefix",    "keep_first", "scale",    "softcap",   "alibi",     "sinks",
+    "mask",      "lse",        "weights",  "part",      "partials",  "isa",
+    "ring",      "reserved",   "scratch",  "in",        "w",         "x",
+    "rows",      "columns",    "key_sums", "packed",    "bias",      "y",
+    "residual",  "activation", "dtype",    "at",        "fixed_isa", "sum",
+    "kind",      "epsilon",    "table",    "index",     "starts",    "lengths",
+    "sequences", "tokens",     "rope",     "positions", "base",      "factor",
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 

@@ -182,7 +182,7 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
   if (const int32_t s = check_mask(a, p)) return s;
   if (const int32_t s = check_lse(a, p)) return s;
   if (const int32_t s = check_weights(a, p)) return s;
-  m.step = step_for(!is_zero(m.cap), m.alibi || a.mask.data);
+  m.any = !is_zero(m.cap) || m.alibi || a.mask.data;
   return FOVEA_OK;
 }
 

@@ -40,16 +40,13 @@ struct mask_of { // one of both, or none; [head][query][key] with strides in ele
   ptrdiff_t head, query;
 };
 
-// What happens to scores before softmax: nothing, biases, or a softcap and then biases.
-enum class score_step : int8_t { plain, biased, capped };
-
 struct modifiers {
   float cap, cap_factor; // cap times log2(e), and -2 / cap: e^(-2 s / cap) = 2^(factor * s log2(e)); 0 = none
   const float *alibi, *sinks;
   mask_of mask;
   float* lse;
   fovea_weights weights; // its counts resolved
-  score_step step;
+  bool any;              // of what changes scores: softcap, ALiBi, mask
 };
 
 struct plan {
@@ -63,8 +60,8 @@ struct plan {
   int64_t keys_end; // behind the last given key; a mask may end before
   modifiers modify;
   float scale; // times log2(e): softmax is base 2
-  float stretch,
-      shrunk; // scale = 2 * stretch * shrunk, where a row of q times scale may overflow; else stretch is 0
+  // scale = 2 * stretch * shrunk where a row of q times scale may overflow; else stretch is 0.
+  float stretch, shrunk;
   int32_t first_span, spans; // spans of 4,096 keys from absolute key 0 that the given keys touch
   int32_t part, parts;
   float* partials;
@@ -72,10 +69,6 @@ struct plan {
   core_profile core;
   footprint bytes;
 };
-
-constexpr score_step step_for(bool capped, bool biased) {
-  return capped ? score_step::capped : biased ? score_step::biased : score_step::plain;
-}
 
 int32_t make_plan(const fovea_attention* call, plan& p);
 bool partials_bytes(const plan& p, size_t& bytes); // false on overflow

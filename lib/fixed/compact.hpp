@@ -1,7 +1,7 @@
-// Integer attention for microcontrollers: one query or two over all keys, a block of 64 at a time, in little
-// memory. Both products are the dot's: lanes of a panel times rows of a. Scores: lanes are keys. Output:
-// lanes are elements of values. What runs once a row or once a block is cold: compilers make it small. The
-// dots are hot.
+// Integer attention for microcontrollers: one or two queries over all keys, a block of 64 at a time, in
+// little memory. The dot of the core computes both products, lanes of a panel times rows of a: for scores the
+// lanes are keys, for the output they are elements of values. Functions that run once per row or per block
+// are marked cold, so compilers make them small. The dots are hot.
 #pragma once
 #include <cstring>
 #include <new>
@@ -12,7 +12,7 @@
 #define FOVEA_COMPACT inline __attribute__((always_inline))
 #define FOVEA_COMPACT_INLINE __attribute__((always_inline))
 #define FOVEA_COLD FOVEA_ONCE
-#define FOVEA_HOT __attribute__((noinline, hot)) // else what only cold functions call is cold
+#define FOVEA_HOT __attribute__((noinline, hot)) // a function that only cold ones call would be cold, too
 
 namespace fovea::fixed {
 
@@ -22,12 +22,11 @@ struct to_octaves {
   int up = 2;
   int32_t operator()(int32_t s) const { return high_product(left_shift(s, up), multiplier); }
   bool flat() const { return multiplier < 1 << 30; } // does not carry an absent key's score far enough down
-  int32_t absent() const {
-    return -(1 << (31 - up));
-  } // a score whose octaves are -multiplier / 2 or less: weight 0
+  // A score whose octaves are -multiplier / 2 or less: weight 0.
+  int32_t absent() const { return -(1 << (31 - up)); }
 };
 
-namespace { // called once, functions join their caller
+namespace { // compilers inline functions that are called once
 
 template <class Dot>
 class compact_rows {
@@ -66,7 +65,7 @@ class compact_rows {
     do begin(*r, g++), last = r->to;
     while (++r != end);
     for (int32_t block = 0; (block = next_block(p_, rows_[0], end[-1], block)) * fixed_block < last; ++block)
-      visit(block, end);
+      attend_block(block, end);
     r = rows_;
     do finish(*r);
     while (++r != end);
@@ -98,7 +97,7 @@ class compact_rows {
     return to;
   }
 
-  void visit(int32_t block, row* end) {
+  void attend_block(int32_t block, row* end) {
     bool any = false;
     row* r = rows_;
     do any |= look_at(block, *r);

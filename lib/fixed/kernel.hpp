@@ -9,10 +9,10 @@ struct fixed_row;
 struct seen_of_block;
 class fixed_panels;
 
-// What an entry offers beside int8 with K and V in panels and integer output, without tables. A call that
-// asks for what is null is refused; what serves it is not linked.
+// What an entry offers in addition to int8 with K and V in panels, integer output, and no tables. Where a
+// pointer is null, calls that need it are refused, and its code is not linked.
 struct fixed_offer {
-  const fixed_kernel* wide; // S16
+  const fixed_kernel* s16; // attention of 16-bit numbers
   int32_t (*check_tables)(const fovea_fixed_attention& a, fixed_plan& p);
   uint32_t (*weigh_sink)(const fixed_plan& p, fixed_row& r);
   void (*octaves_by_key)(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
@@ -23,9 +23,9 @@ struct fixed_offer {
   const int8_t* (*packed_values)(const fixed_panels& panels, int32_t block);
 };
 
-// When K and V of a kv head are packed once, a kernel may want them in an order or a width of its own:
-// `count` bytes, which stand at the end of count * element, become elements of so many bytes in all of it.
-// Null: it takes them as they are.
+// When all of K and V of a kv head are packed at once, a kernel may want them in another order or width:
+// `arrange` turns `count` bytes, which stand at the end of a room of count * element bytes, into `count`
+// elements that fill it. Null: the kernel takes the bytes as they are.
 struct fixed_arrangement {
   void (*arrange)(int8_t* room, ptrdiff_t count);
   int32_t element;
@@ -33,11 +33,10 @@ struct fixed_arrangement {
 
 struct fixed_kernel {
   int32_t isa;
-  int32_t rows; // of a tile
-  size_t (*scratch)(const fixed_plan& p,
-                    int32_t rows); // bytes that a tile of so many rows needs, 64-byte aligned
+  int32_t rows;                                         // of a tile
+  size_t (*scratch)(const fixed_plan& p, int32_t rows); // bytes of a tile of so many rows, 64-byte aligned
   void (*attend)(const fixed_job&);
-  fixed_arrangement keys, values; // who arranges keys arranges values
+  fixed_arrangement keys, values; // a kernel that arranges keys arranges values, too
 };
 
 // K and V of one kv head as panels: the caller's own, or packed into scratch, all of them once or one block
@@ -89,21 +88,20 @@ struct fixed_job {
   int32_t kv_head, row, rows;
 };
 
-const fixed_kernel* find_fixed_kernel(int32_t isa); // null: this machine or this build has it not
+const fixed_kernel* find_fixed_kernel(int32_t isa); // null where this build or this CPU does not have it
 
 // What offers are made of.
 int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p);
 uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r);
-uint32_t fixed_float_factor(const fovea_fixed_scale& scale,
-                            int64_t sum); // of sums, for float output; sum is not 0
+uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum); // for float output; sum is not 0
 uint32_t fixed_float_product(int64_t acc, uint32_t by);
 void write_fixed_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale,
                         int32_t count, uint32_t* out);
 void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
                     const seen_of_block& seen, int32_t* s);
 
-constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* wide) {
-  return {wide,
+constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* s16) {
+  return {s16,
           check_fixed_tables,
           weigh_fixed_sink,
           octaves_by_key,
@@ -112,7 +110,7 @@ constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* wide) {
           fixed_panels::packed_values};
 }
 
-// Packs rows of 64 keys, those that the call gives; the places of others are left alone.
+// Packs those rows of a block of 64 keys that the call gives. The places of the others are not written.
 void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,
                      int32_t dim);
 void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,

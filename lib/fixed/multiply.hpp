@@ -74,7 +74,7 @@ __attribute__((noinline)) static void multiply_group(const byte_tile<Form>& tile
     if (depth % 64 == 0) {
       int32_t starts[64];
       const int32_t* const x = tile.starts + r;
-      dot::put_starts({x[0], x[1], x[2], x[3]}, starts);
+      dot::store_starts({x[0], x[1], x[2], x[3]}, starts);
       for (int n = 0; n < count; ++n) {
         const int8_t* panel = panels + n * apart;
         dot::score_panel(tile.chunks + static_cast<ptrdiff_t>(r) * depth, panel, depth, starts, sums + 16 * n,

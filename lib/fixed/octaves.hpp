@@ -70,22 +70,22 @@ static inline void add_bias(const int32_t* __restrict bias, int count, int32_t* 
 
 // ALiBi, in 64 bits: a bias may take away what a slope adds. `ahead`: by how much the first key lies before
 // the query's position.
-template <bool Biased, class Way>
-static inline void add_slope(const int32_t* __restrict bias, int32_t slope, Way ahead, int count,
+template <bool Biased, class Distance>
+static inline void add_slope(const int32_t* __restrict bias, int32_t slope, Distance ahead, int count,
                              int32_t* __restrict t) {
   constexpr int64_t limit = fixed_octave_limit - 1;
   for (int i = 0; i < count; ++i) {
-    const Way way = ahead < i ? i - ahead : ahead - i;
-    int64_t x = t[i] - static_cast<int64_t>(slope) * way;
+    const Distance distance = ahead < i ? i - ahead : ahead - i;
+    int64_t x = t[i] - static_cast<int64_t>(slope) * distance;
     if (Biased) x += bias[i];
     x = x < -limit ? -limit : x;
     x = x > limit ? limit : x;
     t[i] = Biased && bias[i] == INT32_MIN ? fixed_absent : static_cast<int32_t>(x);
   }
 }
-template <class Way>
+template <class Distance>
 static inline void add_slope(const key_options& o, int count, int32_t* t) {
-  const Way ahead = static_cast<Way>(o.distance);
+  const Distance ahead = static_cast<Distance>(o.distance);
   o.bias ? add_slope<true>(o.bias, o.slope, ahead, count, t)
          : add_slope<false>(o.bias, o.slope, ahead, count, t);
 }
@@ -102,7 +102,7 @@ __attribute__((noinline)) static void octaves_in_block(const key_options& o, con
     scores_to_octaves_by_key(o.multipliers, r.scale->score_shift, count, s);
   else
     scores_to_octaves(r.scale->score_multiplier, r.scale->score_shift, count, s);
-  constexpr int64_t near = 0x7fffff00; // ways to keys of the block fit 32 bits, which registers multiply
+  constexpr int64_t near = 0x7fffff00; // distances to keys of the block fit 32 bits, which registers multiply
   if (o.slope)
     -near < o.distance&& o.distance < near ? add_slope<int32_t>(o, count, s)
                                            : add_slope<int64_t>(o, count, s);

@@ -1,9 +1,13 @@
-// Where a byte of K or V stands in panels. Order 1 serves every core but Helium: sixteen lanes side by side,
-// four deep.
-//   K [keys/16][depth/4][16 keys][4 dims]      V [keys/64][width/16][64/4][16 dims][4 keys]      (a 16-lane
-//   panel is one stream)
-// Order 2 serves Helium, whose dot product eats 16 of one lane:
-//   K [keys/4][depth/16][4 keys][16 dims]      V [keys/64][width][64 keys]
+// Where a byte of K or V stands in panels.
+//
+// Order 1 serves every core but Helium: sixteen lanes side by side, four deep. A panel of sixteen lanes is
+// one stream of memory.
+//   K  [keys / 16][depth / 4][16 keys][4 dims]
+//   V  [keys / 64][width / 16][64 / 4][16 dims][4 keys]
+//
+// Order 2 serves Helium, whose dot product takes sixteen elements of one lane.
+//   K  [keys / 4][depth / 16][4 keys][16 dims]
+//   V  [keys / 64][width][64 keys]
 #pragma once
 #include <cstddef>
 #include <cstdint>

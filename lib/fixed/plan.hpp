@@ -65,13 +65,13 @@ constexpr seen seen_by(const fixed_visibility& see, int32_t query) {
 constexpr int32_t beyond_keys = 1 << 30; // also from any query on
 
 // Whether all queries see the same keys.
-constexpr bool alike(const fixed_visibility& see) {
+constexpr bool same_keys(const fixed_visibility& see) {
   return see.from == -beyond_keys && see.to == beyond_keys && see.kept == beyond_keys;
 }
 
 struct fixed_plan {
   byte_rows q, k, v, out;
-  bool wide;         // S16
+  bool s16;          // 16-bit numbers
   bool panels;       // k and v stand in panels
   bool fine_weights; // 22 bits
   int32_t out_type;

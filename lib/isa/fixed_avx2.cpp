@@ -21,6 +21,7 @@ struct stored : avx2_registers {
   using values_dot = avx2_quads;
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
                               fixed_shape<1, 2, 1, 2>>;
+  using product_shapes = shapes;
 };
 
 struct arranged : avx2_registers {

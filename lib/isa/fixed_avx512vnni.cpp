@@ -21,6 +21,7 @@ struct stored : avx512_registers {
   using values_dot = avx512vnni_values;
   using shapes = fixed_shapes<fixed_shape<12, 2, 3, 4>, fixed_shape<8, 2, 4, 2>, fixed_shape<4, 4, 4, 2>,
                               fixed_shape<2, 4, 2, 4>, fixed_shape<1, 4, 1, 4, 4096>>;
+  using product_shapes = shapes;
 };
 
 struct arranged : stored {

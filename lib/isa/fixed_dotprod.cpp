@@ -20,6 +20,7 @@ struct dotprod : neon_registers {
   using keys_dot = dotprod_keys;
   using values_dot = dotprod_values;
   using shapes = fixed_shapes<fixed_shape<4, 1, 2, 1>, fixed_shape<2, 2, 2, 1>, fixed_shape<1, 4, 1, 2>>;
+  using product_shapes = shapes;
 };
 
 } // namespace

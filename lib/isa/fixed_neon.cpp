@@ -21,6 +21,7 @@ struct neon : neon_registers {
   using keys_dot = neon_keys<2>;
   using values_dot = neon_values<1>;
   using shapes = fixed_shapes<fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 1>, fixed_shape<1, 2, 1, 1>>;
+  using product_shapes = shapes;
 #else
   using keys_dot = neon_keys<4>;
   using values_dot = neon_values<2>;

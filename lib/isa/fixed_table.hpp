@@ -14,6 +14,6 @@ namespace fovea::fixed {
 #define FOVEA_ALL_ISAS 1
 #include "isa/list.hpp"
 
-extern const fixed_kernel fixed_wide_kernel; // S16
+extern const fixed_kernel fixed_s16_kernel; // S16
 
 } // namespace fovea::fixed

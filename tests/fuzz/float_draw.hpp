@@ -117,9 +117,8 @@ class drawn_call {
     place_input(in, call.q_heads, call.queries, call.dim, call.q);
     place_input(in, kv_heads, call.keys, call.dim, call.k);
     place_input(in, kv_heads, call.keys, v_dim, call.v);
-    call.out.data = place(in, call.q_heads, call.queries, v_dim, true, call.out.head_stride,
-                          call.out.token_stride)
-                        .data;
+    call.out.data =
+        place(in, call.q_heads, call.queries, v_dim, true, call.out.head_stride, call.out.token_stride).data;
   }
 
   const float* numbers_of_heads(bytes& in, float infinite) {

@@ -29,10 +29,10 @@ class panels_of_keys {
   // Finds or packs the panels of keys k.from .. of the block: as many as there is room for.
   void find(const kv_view<Element>& head, int64_t block, key_panels& k, int end) const {
     const int64_t panel = (block + k.from) / 16;
-    if (job_.way.keys == key_source::panel_cache) {
+    if (job_.chosen.keys == key_source::panel_cache) {
       k.to = end;
       k.at = head.panel(panel);
-    } else if (job_.way.keys == key_source::packed_once) {
+    } else if (job_.chosen.keys == key_source::packed_once) {
       packed_panels& packed = *job_.packed;
       const int64_t past = (block + end) / 16;
       for (int64_t i = larger(panel, packed.end); i < past; ++i) pack(head, i, in_scratch(i - packed.first));

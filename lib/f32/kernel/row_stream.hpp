@@ -9,8 +9,7 @@ namespace fovea::f32 {
 
 // Fewer rows would not flow; and what comes from far away comes sooner to a search that does nothing else.
 FOVEA_INLINE bool streams(const softmax_job& job) {
-  return job.modify.step == score_step::plain && job.rows >= 6 && job.columns >= 16 &&
-         job.columns <= (1 << 20) / job.rows;
+  return !job.modify.any && job.rows >= 6 && job.columns >= 16 && job.columns <= (1 << 20) / job.rows;
 }
 
 struct streamed_row {

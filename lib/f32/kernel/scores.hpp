@@ -14,9 +14,9 @@ struct load_ahead : load_whole {
 };
 // One row prefetches the next kilobyte, several the next page of memory: there the hardware begins anew.
 template <class Isa, class Shape>
-using load_of_keys = std::conditional_t<
-    (Shape::rows == 1 && Isa::lanes < 16), load_ahead<256>,
-    std::conditional_t<is_four_row_shape<Isa, Shape>, load_ahead<1024>, load_whole>>;
+using load_of_keys =
+    std::conditional_t<(Shape::rows == 1 && Isa::lanes < 16), load_ahead<256>,
+                       std::conditional_t<is_four_row_shape<Isa, Shape>, load_ahead<1024>, load_whole>>;
 
 struct score_rows { // queries and their scores
   const float* q;
@@ -85,10 +85,10 @@ FOVEA_INLINE void score_panels(const tile_job& job, const key_runs& runs, const 
   const int32_t *from = runs.from[run], *to = runs.to[run];
   const int row = rows.from;
   if constexpr (Isa::four_row_shapes)
-    if (job.way.four_row_tiles)
+    if (job.chosen.four_row_tiles)
       return score_groups<Isa, typename Isa::four_row_scores>(z, k, from, to, row, row + 4);
   if constexpr (Isa::lanes ==
-                16) // on one panel eight rows are not products enough to hide how long one takes
+                16) // eight rows by one panel are too few chains to hide the latency of a product
     if (rows.same_keys && rows.count % 16 == 0 && k.to == k.from + 16)
       return score_groups<Isa, shape<16, 1>>(z, k, from, to, row, row + rows.count);
   int first_row = row;

@@ -36,8 +36,8 @@ struct fours_in_lanes {
   }
 };
 template <class Isa, int Rows, class View>
-using fours = std::conditional_t<Isa::by_lane, fours_in_lanes<Isa, Rows, View>,
-                                 fours_in_memory<Isa, Rows, View>>;
+using fours =
+    std::conditional_t<Isa::by_lane, fours_in_lanes<Isa, Rows, View>, fours_in_memory<Isa, Rows, View>>;
 
 template <class Isa, int Columns>
 FOVEA_INLINE typename Isa::reg column_of(const typename Isa::reg (&t)[Columns], int i) {

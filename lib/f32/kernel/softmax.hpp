@@ -195,14 +195,14 @@ __attribute__((noinline)) void raise_and_weigh(const tile_job& job, const block&
 constexpr int long_row = 96;
 
 template <class Isa>
-__attribute__((noinline)) bool raise_modified_tops(const tile_job& job, const block& b,
-                                                   float (*modify)(const tile_job&, const key_runs&, int,
-                                                                   const row_bias&)) {
-  return raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
+__attribute__((noinline)) void modified_softmax_step(const tile_job& job, const block& b,
+                                                     const float* first_q) {
+  const bool moved = raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
     alignas(64) float peak[Isa::lanes] = {};
-    for (int r = from; r < to; ++r) peak[r - from] = modify(job, b.runs, r, bias_of(job, b, r));
+    for (int r = from; r < to; ++r) peak[r - from] = modify_row<Isa>(job, b.runs, r, bias_of(job, b, r));
     return one_register<Isa>::load(peak);
   });
+  weigh<Isa, true, same_keys::none>(job, b, first_q, moved);
 }
 
 template <class Isa, same_keys Same>
@@ -215,21 +215,15 @@ void plain_softmax_step(const tile_job& job, const block& b, const float* first_
 }
 
 // first_q: the query of the tile's first row.
-template <class Isa, class Step>
+template <class Isa>
 void softmax_step(const tile_job& job, const block& b, const float* first_q) {
-  if constexpr (Step::plain) {
-    if constexpr (Isa::lanes == 16)
-      if (b.runs.same == same_keys::all && b.runs.end - b.runs.begin >= long_row)
-        return raise_and_weigh<Isa>(job, b, first_q);
-    if (Isa::lanes > 1 && b.runs.same == same_keys::all)
-      return plain_softmax_step<Isa, same_keys::all>(job, b, first_q);
-    if (Isa::lanes > 1 && b.runs.same == same_keys::begin)
-      return plain_softmax_step<Isa, same_keys::begin>(job, b, first_q);
-    plain_softmax_step<Isa, same_keys::none>(job, b, first_q);
-  } else {
-    const bool moved = raise_modified_tops<Isa>(job, b, modify_row<Isa, Step>);
-    weigh<Isa, Step::biased, same_keys::none>(job, b, first_q, moved);
-  }
+  if (job.p->modify.any) return modified_softmax_step<Isa>(job, b, first_q);
+  if constexpr (Isa::lanes == 16)
+    if (b.runs.same == same_keys::all && b.runs.end - b.runs.begin >= long_row)
+      return raise_and_weigh<Isa>(job, b, first_q);
+  if (Isa::lanes > 1 && b.runs.same != same_keys::none)
+    return plain_softmax_step<Isa, same_keys::begin>(job, b, first_q);
+  plain_softmax_step<Isa, same_keys::none>(job, b, first_q);
 }
 
 } // namespace fovea::f32

@@ -203,8 +203,7 @@ __attribute__((noinline)) void value_groups(const value_phase<Element>& shared, 
   int groups = 0;
   for (int r = first_row; r < end_row; r += Shape::rows)
     if (group_works(b, r, Shape::rows)) find_group<Isa, Shape>(shared, b, r, group[groups++]);
-  const value_phase<Element>
-      z = shared; // copies that no store of a vector can change: their fields stay in registers
+  const value_phase<Element> z = shared; // no store of a vector can change a copy: fields stay in registers
   const key_runs& runs = b.runs;
   int c = 0;
   by_columns<Shape>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {

@@ -64,9 +64,7 @@ struct avx512_registers {
  private:
   static FOVEA_INLINE reg kept(reg sum) {
 #if !defined(__clang__)
-    asm volatile(
-        ""
-        : "+v"(sum)); // gcc reorders products until accumulators spill, unless each stays where it is
+    asm volatile("" : "+v"(sum)); // without it gcc reorders products until accumulators spill
 #endif
     return sum;
   }

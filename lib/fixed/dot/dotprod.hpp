@@ -34,7 +34,7 @@ struct dotprod_keys : dotprod_dot {
       vst1q_s8_x4(to, four);
     }
   }
-  static FOVEA_INLINE void put_starts(const int32_t (&of)[4], int32_t* to) {
+  static FOVEA_INLINE void store_starts(const int32_t (&of)[4], int32_t* to) {
 #pragma GCC unroll 4
     for (int m = 0; m < 4; ++m) {
       const reg x = spread(of[m]);
@@ -74,8 +74,8 @@ struct dotprod_values : dotprod_dot {
                              4 * width, rise);
   }
   // The same for one row and 32 lanes.
-  static FOVEA_INLINE void add_wide_blocks(const int8_t* weights, const int8_t* values, ptrdiff_t apart,
-                                           int blocks, const uint8_t* rise, int32_t* o) {
+  static FOVEA_INLINE void add_blocks_of_one_row(const int8_t* weights, const int8_t* values, ptrdiff_t apart,
+                                                 int blocks, const uint8_t* rise, int32_t* o) {
     multiply_four_rows<true, true>(weights, values, apart - 16 * fixed_block, blocks, o, 64, no_sums, 0, o,
                                    64, rise);
   }

@@ -26,9 +26,8 @@ struct dsp_core {
     }
   }
 
-  static FOVEA_COMPACT int32_t high_word(int32_t a,
-                                         int32_t b) { // compilers would take SMULL and lose a register
-    int32_t high;
+  static FOVEA_COMPACT int32_t high_word(int32_t a, int32_t b) {
+    int32_t high; // compilers would take SMULL, which needs one more register
     asm("smmul %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
     return high;
   }
@@ -69,8 +68,8 @@ struct dsp_core {
   }
 
  private:
-  struct horner { // exp2_cubic: SMMLAR of y << 17 is multiply_round and the sum behind it, as long as that is
-                  // not too large
+  // exp2_cubic. SMMLAR of y << 17 is multiply_round and the sum after it, where the sum fits.
+  struct horner {
     int32_t base, sign, c3, c2, c1, c0;
     FOVEA_COMPACT uint32_t twice_weight(int32_t t) {
       const int32_t below = base - t;

@@ -1,7 +1,7 @@
-// Cortex-M55, Helium: VMLADAVA.S8 adds 16 products to one number. Four registers hold 64 dimensions of a
-// query while keys go by, or seven the weights of a block while values do; weights are two signed bytes, 256
-// * high + low. One row at a time: a second would halve the loads of keys, but keeping two takes as many
-// instructions and a kilobyte of code.
+// Cortex-M55, Helium: VMLADAVA.S8 adds 16 products to one number. Scores keep 64 dimensions of a query in
+// four registers and load keys; values keep the weights of a block in seven registers and load elements of
+// values. A weight is two signed bytes: 256 * high + low. One row at a time: a second row would halve the
+// loads of keys, but keeping two rows takes as many instructions and a kilobyte of code.
 #pragma once
 #include <arm_mve.h>
 
@@ -11,8 +11,9 @@ namespace fovea::fixed {
 
 struct helium_dot {
   using element = int8_t;
-  static constexpr int most_rows = 1, query_alignment = 1,
-                       planes = 2; // planes: 64 low bytes of a row, then 64 high bytes
+  static constexpr int most_rows = 1;
+  static constexpr int query_alignment = 1;
+  static constexpr int planes = 2; // 64 low bytes of a row, then 64 high bytes
   static constexpr bool takes_queries = true, begins_sums = true;
 
   static void put_query(int8_t* to, int, int, int c, const int8_t* q) { vstrbq_s8(to + c, vldrbq_s8(q)); }
@@ -183,7 +184,9 @@ struct helium_dot {
   static FOVEA_COMPACT int16x8_t weights_of(int16x8_t whole, int16x8_t fraction) {
     const int16x8_t f = vreinterpretq_s16_u16(vshrq_n_u16(vreinterpretq_u16_s16(fraction), 1));
     int16x8_t y = vdupq_n_s16(-1291);
-    y = vqrdmlashq_n_s16(y, f, 7513), y = vqrdmlashq_n_s16(y, f, -22478), y = vqrdmlashq_n_s16(y, f, 32510);
+    y = vqrdmlashq_n_s16(y, f, 7513);
+    y = vqrdmlashq_n_s16(y, f, -22478);
+    y = vqrdmlashq_n_s16(y, f, 32510);
     return vrshlq_s16(y, vnegq_s16(vminq_s16(whole, vdupq_n_s16(16))));
   }
 

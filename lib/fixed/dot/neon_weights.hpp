@@ -66,13 +66,14 @@ struct neon_weigher : neon_registers, weigher_defaults {
 
   // How far a key lies below the reference, eight keys each: whole octaves, and the rest in Q15. A reference
   // that rises leaves the rest.
-  struct way {
+  struct key_distances {
     int16x8_t whole[8], rest[8];
   };
 
   // above: t - (reference << 16) + 65535, whose high half is -k and whose low half 65535 - (u & 65535).
   template <bool Octaves>
-  FOVEA_INLINE void ways(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, way& to) const {
+  FOVEA_INLINE void find_distances(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference,
+                                   key_distances& to) const {
     const reg base = spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16) - 65535);
     const reg multiplier = spread(scale.score_multiplier), up = spread(31 - scale.score_shift);
 #pragma GCC unroll 4
@@ -109,12 +110,13 @@ struct neon_weigher : neon_registers, weigher_defaults {
     return by;
   }
 
-  // leave(j, y): weights of keys j .. j + 31. Returns by how much the reference rises.
-  template <bool Octaves, class Leave>
+  // store_weights(j, y) stores the weights of keys j .. j + 31. Returns by how many octaves the reference
+  // rises.
+  template <bool Octaves, class StoreWeights>
   FOVEA_INLINE int weigh_by(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum,
-                            const int16_t* factors, Leave leave) const {
-    way to;
-    ways<Octaves>(s, scale, reference, to);
+                            const int16_t* factors, StoreWeights store_weights) const {
+    key_distances to;
+    find_distances<Octaves>(s, scale, reference, to);
     reg sums = load(sum);
     const int by = rise(to.whole, sums);
 #pragma GCC unroll 2
@@ -127,7 +129,7 @@ struct neon_weigher : neon_registers, weigher_defaults {
       for (int i = 0; i < 4; ++i) sums = vpadalq_s16(sums, y[i]);
 #pragma GCC unroll 4
       for (int i = 0; factors && i < 4; ++i) y[i] = vqrdmulhq_s16(y[i], vld1q_s16(factors + 8 * (j + i)));
-      leave(8 * j, y);
+      store_weights(8 * j, y);
     }
     store(sum, sums);
     return by;

@@ -1,5 +1,5 @@
-// Cores that multiply one number or two at a time: a Core multiplies some lanes of a panel by one row or two,
-// the rest is common.
+// Cores that multiply one or two numbers at a time. A Core multiplies some lanes of a panel by one or two
+// rows; everything else is shared.
 #pragma once
 #include "fixed/compact.hpp"
 
@@ -11,8 +11,9 @@ struct plain_dot : Core {
   static constexpr int planes = 1;
   static constexpr bool takes_queries = false, begins_sums = false;
 
-  FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of four, not 0
-#if defined(__thumb__)                                                   // compilers store one by one
+  // count: a multiple of four, not 0.
+  FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) {
+#if defined(__thumb__) // compilers would store one number at a time
     asm volatile(
         ".syntax unified\n"
         "mov r3, %[value]\n"
@@ -31,8 +32,8 @@ struct plain_dot : Core {
 #endif
   }
 
-  FOVEA_HOT static void put_query(element* to, int rows, int g, int c,
-                                  const int8_t* q) { // 16 elements from c on
+  // Sixteen elements from c on.
+  FOVEA_HOT static void put_query(element* to, int rows, int g, int c, const int8_t* q) {
     to += Core::place(rows, g, c);
     for (int i = 0; i < 16; i += 4, to += 4 * rows) Core::put_four(to, rows, q + i);
   }
