@@ -5,6 +5,7 @@
 #include "fovea/fixed_quantize.h"
 #include "fovea/fixed_softmax.h"
 #include "fovea/fovea.h"
+#include "fovea/linear.h"
 #include "fovea/ops.h"
 
 int fovea_header_c99(void);
@@ -31,7 +32,7 @@ static int constants_are_right(void) {
 }
 
 /* Two keys with equal scores: the result is the mean of their values. */
-static int attends(void *memory, size_t size) {
+static int attends(void* memory, size_t size) {
   const float q[3] = {0, 0, 0}, k[6] = {1, 2, 3, 4, 5, 6}, v[4] = {1, 10, 3, 30};
   float out[2] = {-1, -1};
   fovea_attention a = {0};
@@ -71,6 +72,26 @@ static int attends_in_integers(int32_t layout) {
   a.scale.out_shift = 1;
   if (fovea_fixed_attend(&a, integer_scratch, sizeof integer_scratch) != FOVEA_OK) return 0;
   return out[0] == 2 && out[1] == 20;
+}
+
+/* Two inputs, one output and fifteen that do not exist: packed at build time, as for flash. */
+static const float packed_in_flash[FOVEA_LINEAR_BYTES(2, 1, FOVEA_F32) / sizeof(float)] = {3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4};
+static unsigned char product_scratch[FOVEA_MULTIPLY_SCRATCH(2, 1, FOVEA_I8)];
+
+static int multiplies(void) {
+  static const float weights[2] = {3, 4}, bias[1] = {0.5f}, x[4] = {1, 1, 2, -1};
+  static const fovea_linear linear = {packed_in_flash, bias, 2, 1, FOVEA_F32, {0, 0, 0}};
+  float packed[FOVEA_LINEAR_BYTES(2, 1, FOVEA_F32) / sizeof(float)], y[2] = {0, 0};
+  fovea_rows_in rows = {0};
+  fovea_product p = {0};
+  rows.data = weights;
+  if (fovea_pack_linear(packed, sizeof packed, 2, 1, FOVEA_F32, 0, &rows, 1) != FOVEA_OK) return 0;
+  if (memcmp(packed, packed_in_flash, sizeof packed) != 0 || fovea_linear_size(2, 1, FOVEA_F32) != sizeof packed) return 0;
+  p.w = &linear;
+  p.x.data = x;
+  p.y.data = y;
+  p.rows = 2;
+  return fovea_multiply(&p, product_scratch, sizeof product_scratch) == FOVEA_OK && y[0] == 7.5f && y[1] == 2.5f;
 }
 
 static int softmax_of_rows(void) {
@@ -113,5 +134,6 @@ int fovea_header_c99(void) {
   if (!attends_in_integers(FOVEA_PANELS)) return 6;
   if (!softmax_of_rows()) return 7;
   if (!quantises()) return 8;
+  if (!multiplies()) return 9;
   return 0;
 }

@@ -111,7 +111,7 @@ int32_t fovea_merge(const fovea_attention* call) {
   plan p;
   if (const int32_t s = make_plan(call, p)) return s;
   if (!p.partials) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
-  merge_at(p.isa, p);
+  run_at(p.isa, merge_job{&p});
   return FOVEA_OK;
 }
 

@@ -1,5 +1,6 @@
 // The seam between the library and its float kernels: what an ISA offers, and one tile of rows as a job.
 #pragma once
+#include "f32/dispatch.hpp"
 #include "f32/plan.hpp"
 #include "f32/route.hpp"
 #include "f32/row_jobs.hpp"
@@ -65,7 +66,20 @@ inline row_place place_of(const tile_job& job, int r) {
   return {static_cast<ptrdiff_t>(kv_head * p.group + row % p.group), static_cast<ptrdiff_t>(row / p.group)};
 }
 
-// What an ISA offers to attention. (The other operations take one function each: isa/table.hpp.)
+// Joins the partials of all parts.
+struct merge_job {
+  const plan* p;
+};
+
+// Sixteen rows of keys, all given, become a panel.
+struct pack_job {
+  const float* rows;
+  ptrdiff_t stride;
+  int dim;
+  float* panel;
+};
+
+// What an ISA offers to attention. (Other operations are one function each: isa/table.hpp.)
 struct attention_kernel {
   int8_t tile_rows[8];  // rows of the shapes, largest first, ending in 1
   int32_t rows;         // of a tile; a multiple of the largest shape
@@ -75,15 +89,6 @@ struct attention_kernel {
   void (*attend)(const tile_job&);
 };
 
-// Which of the ISAs that this build holds serves a call: its place in all tables of kernels, the best last.
-// Negative where this build or this CPU does not have it.
-int32_t find_isa(int32_t isa);
-
-// What the ISA at a place offers. Each of these links the kernels of its own operation only.
 const attention_kernel& attention_at(int32_t place);
-void merge_at(int32_t place, const plan& p);
-void pack_panel_at(int32_t place, const float* rows, ptrdiff_t stride, int dim, float* panel);
-void softmax_at(int32_t place, const softmax_job& job);
-void matvec_at(int32_t place, const matvec_job& job);
 
 } // namespace fovea::f32

@@ -52,8 +52,9 @@ struct modifiers {
 struct plan {
   rows_of<const float> q, k, v;
   rows_of<float> out;
-  bool packed_keys;        // k stands in panels
-  int32_t kv_heads, group; // q_heads = kv_heads * group
+  bool packed_keys;               // k stands in panels
+  const fovea_segments* segments; // null: k and v stand where p.k and p.v say; else these do
+  int32_t kv_heads, group;        // q_heads = kv_heads * group
   int32_t dim, v_dim;
   int64_t rows; // queries * group: the rows of one kv head; row = query * group + head in group
   visibility see;
@@ -68,7 +69,12 @@ struct plan {
   int32_t isa; // its place in the tables of kernels
   core_profile core;
   footprint bytes;
+  bool segments_meet(byte_range r) const; // the footprint of segments
 };
+
+inline bool meets_any(const plan& p, byte_range scratch) {
+  return fovea::meets_any<plan>(p, scratch) || p.segments_meet(scratch);
+}
 
 int32_t make_plan(const fovea_attention* call, plan& p);
 bool partials_bytes(const plan& p, size_t& bytes); // false on overflow

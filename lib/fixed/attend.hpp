@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "fixed/finish.hpp"
+#include "fixed/float_output.hpp"
 #include "fixed/kernel.hpp"
 #include "fixed/score.hpp"
 #include "fixed/value.hpp"
@@ -14,7 +15,7 @@ namespace fovea::fixed {
 
 // Writes integers by whole registers, and the rest one by one.
 template <class Form>
-struct register_writer {
+struct register_writer : float_writer {
   template <class T>
   static void write(const int32_t* acc, const output_factor& f, int count, int32_t zero, T* out) {
     if (f.left) return write_integers(acc, f, count, zero, out); // a very fine output
@@ -133,7 +134,7 @@ void attend_run(tile_state<Form>& t, int64_t first) {
   for (int b = 0, end; b < fixed_run_blocks; b = end) {
     end = b + 1;
     if (!live[b]) continue;
-    while (end < fixed_run_blocks && live[end]) ++end;
+    while (end < fixed_run_blocks && live[end] && panels.follow(first + end)) ++end;
     add_values(t, values(b), first, b, end);
   }
 }

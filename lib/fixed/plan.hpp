@@ -89,6 +89,7 @@ struct fixed_plan {
   int32_t part, parts;
   const fixed_kernel* kernel;
   const fixed_offer* offer;
+  const fovea_segments* segments; // null: k, v and their tables stand in one piece; else these say where
   table_bytes tables;
 
   const fovea_fixed_scale& scale_of(int32_t head) const { return head_scales ? head_scales[head] : *scale; }
@@ -99,10 +100,6 @@ static inline bool meets_inputs(const fixed_plan& p, byte_range bytes) {
     if (meet(r, bytes)) return true;
   return meet(p.q.bytes(), bytes) || meet(p.k.bytes(), bytes) || meet(p.v.bytes(), bytes);
 }
-static inline bool meets_any(const fixed_plan& p, byte_range bytes) {
-  return meets_inputs(p, bytes) || meet(p.out.bytes(), bytes);
-}
-
 inline size_t fixed_blocks_of(const fixed_plan& p) { // that the given keys touch
   if (p.see.end == p.see.first_key) return 0;
   return static_cast<size_t>(block_of(p.see.end - 1) - block_of(p.see.first_key) + 1);

@@ -21,6 +21,7 @@ class tables_of {
   void per_key(const fovea_fixed_per_key& x, int32_t argument, table_of<T>& table) {
     table.head = key_stride(x);
     table.data = static_cast<const T*>(x.data);
+    if (a_.segments && argument != FOVEA_ARG_KEY_SUMS) return; // they say where
     place_keys(x.data, table.head, sizeof(T), argument);
   }
 
@@ -64,7 +65,7 @@ int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p) {
   tables_of tables(a, p);
   tables.per_head(a.head_scales, sizeof(fovea_fixed_scale) / 4, FOVEA_ARG_SCALE);
   tables.per_key(a.key_multipliers, FOVEA_ARG_K, p.multipliers);
-  tables.per_key(a.key_sums, FOVEA_ARG_K, p.sums);
+  tables.per_key(a.key_sums, a.segments ? FOVEA_ARG_KEY_SUMS : FOVEA_ARG_K, p.sums);
   tables.per_key(a.value_weights, FOVEA_ARG_V, p.value_weights);
   tables.per_row(a.mask, p.mask);
   tables.per_row(a.bias, p.bias);

@@ -2,22 +2,19 @@
 #include "common/build.hpp"
 
 #if FOVEA_WITH_SCALAR
-#include "f32/kernel/attend.hpp"
+#include "isa/operations.hpp"
 #include "isa/scalar_isa.hpp"
-#include "isa/table.hpp"
 
 namespace fovea::f32 {
 namespace {
 struct scalar : scalar_isa {};
 } // namespace
 
-const attention_kernel scalar_attention = attention_of<scalar>;
-void scalar_merge(const plan& p) { merge_partials<scalar>(p); }
-void scalar_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
-  pack_one_panel<scalar>(rows, stride, dim, panel);
-}
-void scalar_softmax(const softmax_job& job) { softmax_rows<scalar>(job); }
-void scalar_matvec(const matvec_job& job) { matvec_rows<scalar>(job); }
+template <>
+struct registers_of<isa::scalar> {
+  using type = scalar;
+};
+template struct operations<isa::scalar>;
 
 } // namespace fovea::f32
 #endif

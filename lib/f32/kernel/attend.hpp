@@ -173,8 +173,8 @@ void attend_tile(const tile_job& job) {
 }
 
 template <class Isa>
-void pack_one_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
-  pack_panel<Isa>(rows, stride, 0, 0, 16, dim, panel);
+void pack_one_panel(const pack_job& job) {
+  pack_panel<Isa>(job.rows, job.stride, 0, 0, 16, job.dim, job.panel);
 }
 
 template <class Isa, class... Shapes>

@@ -30,8 +30,7 @@ class panels_of_keys {
   void find(const kv_view<Element>& head, int64_t block, key_panels& k, int end) const {
     const int64_t panel = (block + k.from) / 16;
     if (job_.chosen.keys == key_source::panel_cache) {
-      k.to = end;
-      k.at = head.panel(panel);
+      k = head.panels(block, k.from, end);
     } else if (job_.chosen.keys == key_source::packed_once) {
       packed_panels& packed = *job_.packed;
       const int64_t past = (block + end) / 16;

@@ -46,6 +46,7 @@ struct value_group {
   bool finishes; // no row of the group sees keys behind this block, and the output is wanted
   bool may_leak; // some weights are 0, because a mask or the row itself hides keys that other rows see
   bool stair_in, stair_out;
+  bool split;   // values stand in more than one segment
   bool fetches; // V is more than the first cache holds from one tile to the next
   int keys;
   const float* s;                    // weights of the first row for the first key
@@ -118,12 +119,24 @@ __attribute__((noinline)) void find_keys(const value_phase<Element>& z, const ke
   place_keys<Isa>(z, keys, g);
 }
 
+// Do the keys that rows row .. last see stand in several segments?
+template <class Element>
+__attribute__((noinline)) bool is_split(const value_rows<Element>& v, const key_runs& runs, int row,
+                                        int last) {
+  const bool two = runs.first == 0 && runs.from[0][row] < runs.to[0][last];
+  const bool second = runs.from[1][row] < runs.to[1][last];
+  const int from = two ? runs.from[0][row] : runs.from[1][row],
+            to = second ? runs.to[1][last] : runs.to[0][last];
+  return (two || second) && v.side_by_side(from, to) < to - from;
+}
+
 template <class Isa, class Shape, class Element>
 FOVEA_INLINE void find_group(const value_phase<Element>& z, const block& b, int row,
                              value_group<Element>& g) {
   g.row = row;
   g.finishes = b.writes_output && row + Shape::rows <= b.finished_after;
   g.may_leak = z.masked;
+  g.split = z.v.map && is_split(z.v, b.runs, row, row + Shape::rows - 1);
   if (b.runs.same == same_keys::all) return place_keys<Isa>(z, {b.runs.begin, b.runs.end, false, false}, g);
   find_keys<Isa, Shape>(z, b.runs, g);
 }

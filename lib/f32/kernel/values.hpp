@@ -176,6 +176,45 @@ __attribute__((noinline)) void exact_values(const value_phase<Element>& z, const
   }
 }
 
+// Values in several segments: each row for itself, from segment to segment. The chain of additions goes on.
+template <class Isa, class Shape, class Element, class Columns>
+FOVEA_INLINE void add_segments(const value_phase<Element>& z, const key_runs& runs, value_group<Element> g,
+                               Columns c) {
+  accumulator<Isa, Shape> acc;
+  acc.clear();
+  const float* s = z.s + g.row * score_stride;
+  for (int run = runs.first; run < 2; ++run)
+    for (int key = runs.from[run][g.row], to = runs.to[run][g.row], count; key < to; key += count) {
+      count = z.v.side_by_side(key, to);
+      tile(weights_view<Isa, Shape>(s + key, {}), panels_view{z.v.row(key) + c.at, Shape::lanes, z.v.stride},
+           count, c, acc);
+    }
+  if (g.may_leak && leaked(acc))
+    return exact_values<Isa, Shape::lanes, Element>(z, runs, g, 1, Shape::vectors, c);
+  store_tile(z, g, c, acc);
+}
+
+// All columns of a group. Cores without vectors take the code that is there for hidden keys: it costs no time
+// that shows, and no bytes.
+template <class Isa, class Element>
+__attribute__((noinline)) void value_segments(const value_phase<Element>& z, const block& b,
+                                              value_group<Element> g, int rows) {
+  if (z.v_dim < 16) return exact_values<Isa, 16>(z, b.runs, g, rows, 1, columns<Element>{0, 0, z.v_dim});
+  const auto columns_from = [&](int c, int lanes) {
+    return whole_columns<Element>{{c, column_at(c & -16, z.v_dim) + c % 16, lanes}};
+  };
+  if constexpr (Isa::lanes == 1) {
+    for (int c = 0; c < z.width; c += 4) exact_values<Isa, 4>(z, b.runs, g, rows, 1, columns_from(c, 4));
+  } else {
+    g.may_leak = z.masked;
+    for (const int end = g.row + rows; g.row < end; ++g.row) {
+      int c = 0;
+      for (; c + 64 <= z.v_dim; c += 64) add_segments<Isa, shape<1, 4>>(z, b.runs, g, columns_from(c, 16));
+      for (; c < z.width; c += 16) add_segments<Isa, shape<1, 1>>(z, b.runs, g, columns_from(c, 16));
+    }
+  }
+}
+
 // `shared`: the same as z, for functions that are not inline.
 template <class Isa, class Shape, class Element, class Columns>
 FOVEA_INLINE void value_tile(const value_phase<Element>& z, const value_phase<Element>& shared,
@@ -207,7 +246,13 @@ __attribute__((noinline)) void value_groups(const value_phase<Element>& shared, 
   value_group<Element> group[most_groups<Isa, Shape>];
   int groups = 0;
   for (int r = first_row; r < end_row; r += Shape::rows)
-    if (group_works(b, r, Shape::rows)) find_group<Isa, Shape>(shared, b, r, group[groups++]);
+    if (group_works(b, r, Shape::rows)) {
+      find_group<Isa, Shape>(shared, b, r, group[groups]);
+      if (group[groups].split)
+        value_segments<Isa>(shared, b, group[groups], Shape::rows);
+      else
+        ++groups;
+    }
   const value_phase<Element> z = shared; // no store of a vector can change a copy: fields stay in registers
   const key_runs& runs = b.runs;
   int c = 0;
@@ -231,6 +276,10 @@ __attribute__((noinline)) void value_rows_short(const value_phase<Element>& z, c
     if (!group_works(b, r, 1)) continue;
     value_group<Element> g;
     find_group<Isa, one_row>(z, b, r, g);
+    if (g.split) {
+      value_segments<Isa>(z, b, g, 1);
+      continue;
+    }
     value_tile<Isa, one_row>(z, z, b.runs, g, columns<Element>{0, 0, z.v_dim});
   }
 }

@@ -31,6 +31,11 @@ struct dsp_core {
     asm("smmul %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
     return high;
   }
+  static FOVEA_COMPACT int32_t odd_bytes(int32_t x) {
+    int32_t pair;
+    asm("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(x));
+    return pair;
+  }
   template <int Bits>
   static FOVEA_COMPACT int32_t saturate(int32_t x) {
     return __builtin_arm_ssat(x, Bits);
@@ -77,11 +82,6 @@ struct dsp_core {
     }
   };
 
-  static FOVEA_COMPACT int32_t odd_bytes(int32_t x) {
-    int32_t pair;
-    asm("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(x));
-    return pair;
-  }
   template <int Step, class T>
   static FOVEA_COMPACT void load_two(const T*& at, int32_t& x, int32_t& y) { // and move on by Step bytes
     asm volatile("ldrd %0, %1, [%2], %3" : "=&r"(x), "=&r"(y), "+r"(at) : "i"(Step) : "memory");

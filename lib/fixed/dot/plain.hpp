@@ -62,6 +62,16 @@ struct plain_dot : Core {
     add(rows, weights, values, fixed_block, to, stride, count);
   }
 
+  // Linear layers: sixteen bytes of a row, and a row by a panel of weights.
+  static void put(const int8_t (&x)[16], element* to) { put_query(to, 1, 0, 0, x); }
+  static void multiply(const element* x, const int8_t* panel, int depth, int32_t* sums) {
+    multiply_row(x, panel, depth, 16, sums);
+  }
+  static void multiply_row(const element* x, const int8_t* panels, int depth, int count, int32_t* sums) {
+    fill(sums, count, 0);
+    add(1, x, panels, depth, sums, 0, count);
+  }
+
   // Sixteen sums, shifted and rounded.
   FOVEA_COLD static void add_shifted(int32_t* to, const int32_t* from, int down) {
 #pragma GCC unroll 1
