@@ -43,13 +43,14 @@ typedef struct fovea_cache_shape {
   int32_t reserved[6];
 } fovea_cache_shape;
 
-/* Bytes of a block, 0 if the shape is refused. The constants below are the same. */
+/* Bytes of a block, 0 if no block can have this shape. The constants below are the same. */
 FOVEA_API size_t fovea_cache_size(const fovea_cache_shape *shape);
 FOVEA_API int32_t fovea_cache_init(void *image, size_t size, const fovea_cache_shape *shape);
 /* A cache that continues `parent` behind its first `tokens`: it holds only what comes later, and a copy of
  * the tokens % 16 (I8: 64) before. The parent is only read, may stand in constant memory, and serves any
  * number of branches; its first `tokens` must stay. It may be a branch itself, that begins not behind
- * `tokens`, but not a ring. What `shape` leaves at zero beside window and keep_first is that of the parent. */
+ * `tokens`, but not a ring. What `shape` leaves at zero, beside window and
+ * keep_first, is that of the parent. */
 FOVEA_API int32_t fovea_cache_branch(void *image, size_t size, const fovea_cache_shape *shape,
                                      const void *parent, int32_t tokens);
 

@@ -66,7 +66,7 @@ void attend_units(const plan& p, const workspace& w) {
   const attention_kernel& isa = attention_at(p.isa);
   const int64_t first_panel = p.see.first_key / 16;
   packed_panels packed{first_panel, first_panel};
-  int32_t kv_head = -1, heads = 0; // `heads` wait for others, up to kv_head
+  int32_t kv_head = -1, heads = 0; // heads that are still to be attended, together; kv_head is the last
   const auto attend_heads = [&]() {
     if (heads)
       isa.attend(
@@ -111,7 +111,7 @@ int32_t fovea_merge(const fovea_attention* call) {
   plan p;
   if (const int32_t s = make_plan(call, p)) return s;
   if (!p.partials) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
-  merge_at(p.isa, p);
+  run_at(p.isa, merge_job{&p});
   return FOVEA_OK;
 }
 

@@ -1,41 +1,14 @@
-// The public row operations: validation, and one kernel call.
+// Softmax of rows and products with a vector: validation, and one kernel call.
 #include "common/build.hpp"
 
 #include "fovea/ops.h"
 
-#include "f32/check.hpp"
+#include "f32/check_rows.hpp"
 #include "f32/kernel.hpp"
 #include "f32/kernel/exp2.hpp"
 
 namespace fovea::f32 {
 namespace {
-
-constexpr int32_t greatest_columns = FOVEA_COLUMNS_MAX;
-
-struct rows_given { // of floats, [rows][columns]
-  const void* data;
-  ptrdiff_t stride; // in elements, 0 = columns
-  int32_t rows, columns;
-};
-
-// The bytes that rows of `element` bytes take, and that there is such memory.
-int32_t check_rows(const rows_given& given, size_t element, int32_t argument, byte_range& bytes) {
-  size_t size;
-  if (given.stride < 0) return refusal(FOVEA_STRIDE, argument);
-  if (!bytes_of({1, given.rows, 0, given.stride, given.columns}, element, size) ||
-      !range_of(given.data, size, bytes))
-    return refusal(FOVEA_OVERFLOW, argument);
-  if (size && !given.data) return refusal(FOVEA_NULL, argument);
-  return bytes.begin % element ? refusal(FOVEA_ALIGN, argument) : 0;
-}
-int32_t check_floats(const rows_given& given, int32_t argument, byte_range& bytes) {
-  return check_rows(given, sizeof(float), argument, bytes);
-}
-
-int32_t check_counts(int32_t rows, int32_t columns) {
-  if (rows < 0) return refusal(FOVEA_SIZE, FOVEA_ARG_ROWS);
-  return columns < 0 || columns > greatest_columns ? refusal(FOVEA_SIZE, FOVEA_ARG_COLUMNS) : 0;
-}
 
 int32_t check_numbers(const fovea_softmax_rows& s, softmax_job& job) {
   if (!all_zero(s.reserved, sizeof s.reserved / sizeof *s.reserved))
@@ -92,7 +65,7 @@ int32_t check_softmax(const fovea_softmax_rows* call, softmax_job& job) {
   if ((!in_place && meet(in, out)) || meet(mask, out)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
   if (meet(in, lse) || meet(mask, lse) || meet(out, lse)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_LSE);
   if (s.columns == 0) job.in_stride = job.out_stride = 0; // they may be any number
-  job.modify.step = step_for(!is_zero(job.modify.cap), s.mask.data != nullptr);
+  job.modify.any = !is_zero(job.modify.cap) || s.mask.data;
   return FOVEA_OK;
 }
 
@@ -116,7 +89,7 @@ int32_t fovea_softmax(const fovea_softmax_rows* call) {
   if (const int32_t status = check_softmax(call, job)) return status;
   const int32_t place = find_isa(call->isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  softmax_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }
 
@@ -129,7 +102,7 @@ int32_t fovea_matvec(const float* w, ptrdiff_t row_stride, const float* x, int32
   if (columns == 0) job.row_stride = 0; // it may be any number
   const int32_t place = find_isa(isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  matvec_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }
 

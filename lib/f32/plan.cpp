@@ -217,12 +217,12 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
   if (const int32_t s = check_mask(a, p)) return s;
   if (const int32_t s = check_lse(a, p)) return s;
   if (const int32_t s = check_weights(a, p)) return s;
-  m.step = step_for(!is_zero(m.cap), m.alibi || a.mask.data);
+  m.any = !is_zero(m.cap) || m.alibi || a.mask.data;
   return FOVEA_OK;
 }
 
-// What a call may leave out takes no bytes until it is found. Short runs: a long one becomes a slow
-// instruction for strings.
+// Optional inputs and outputs have no bytes until they are found. Cleared in short loops: compilers turn a
+// long one into a string instruction, which is slow.
 void no_options(footprint& f) {
   for (int i = footprint::alibi; i < footprint::inputs; ++i) f.in[i] = {};
   for (int o = footprint::lse; o < footprint::outputs; ++o) f.to[o] = {};

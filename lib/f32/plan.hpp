@@ -11,7 +11,7 @@ namespace fovea::f32 {
 
 constexpr int block_keys = 256; // keys of one softmax step, aligned to absolute key 0
 constexpr int span_keys = 4096; // keys that are summed alone before they are merged
-// Of a row of scores: a stride of 1,024 bytes would fold rows onto few cache sets.
+// From a row of scores to the next: with 1,024 bytes, rows would share few cache sets.
 constexpr int score_stride = block_keys + 16;
 // Rows of one unit of work; a constant, so that parts do not depend on scratch or ISA.
 constexpr int unit_rows = 48;
@@ -27,7 +27,7 @@ struct rows_of { // [head][token][dim], with strides in elements
   ptrdiff_t head, token;
 };
 
-// What a call touches beside its scratch.
+// What a call touches other than its scratch.
 struct footprint {
   enum input { q, k, v, alibi, sinks, mask, inputs };
   enum output { out, lse, weights, partials, outputs };
@@ -40,16 +40,13 @@ struct mask_of { // one of both, or none; [head][query][key] with strides in ele
   ptrdiff_t head, query;
 };
 
-// What happens to scores before softmax: nothing, biases, or a softcap and then biases.
-enum class score_step : int8_t { plain, biased, capped };
-
 struct modifiers {
   float cap, cap_factor; // cap times log2(e), and -2 / cap: e^(-2 s / cap) = 2^(factor * s log2(e)); 0 = none
   const float *alibi, *sinks;
   mask_of mask;
   float* lse;
   fovea_weights weights; // its counts resolved
-  score_step step;
+  bool any;              // of what changes scores: softcap, ALiBi, mask
 };
 
 struct plan {
@@ -75,8 +72,8 @@ struct plan {
   bool segments_meet(byte_range r) const; // the footprint of segments
 };
 
-constexpr score_step step_for(bool capped, bool biased) {
-  return capped ? score_step::capped : biased ? score_step::biased : score_step::plain;
+inline bool meets_any(const plan& p, byte_range scratch) {
+  return fovea::meets_any<plan>(p, scratch) || p.segments_meet(scratch);
 }
 
 int32_t make_plan(const fovea_attention* call, plan& p);

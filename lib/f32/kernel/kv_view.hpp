@@ -2,35 +2,10 @@
 // K or V.
 #pragma once
 #include "f32/kernel.hpp"
-#include "f32/kernel/floats.hpp"
+#include "f32/kernel/elements.hpp"
 #include "f32/segments.hpp"
 
 namespace fovea::f32 {
-
-// The contract of a storage type of K and V. f32_element is the first; another one converts in its loads,
-// exactly, so that sums stay floats.
-//   stored                   what memory holds
-//   load(p, V{})             as many elements from p on as a vector V has lanes
-//   load_first(p, n, V{})    the first n of them; nothing behind is read, other lanes are 0
-template <class Element>
-struct element_contract {
-  using stored = typename Element::stored;
-  static_assert(sizeof(stored) == Element::bytes,
-                "an element names its size: how far one stands from the next");
-};
-
-struct f32_element {
-  using stored = float;
-  static constexpr int bytes = 4;
-  template <class Vector>
-  static FOVEA_INLINE Vector load(const stored* p, Vector) {
-    return Vector::load(p);
-  }
-  template <class Vector>
-  static FOVEA_INLINE Vector load_first(const stored* p, int n, Vector x) {
-    return fovea::f32::load_first(p, n, x);
-  }
-};
 
 // Rows of K for keys from .. past-1 of a block; those from `to` on nobody sees.
 template <class Element>
@@ -39,8 +14,8 @@ struct key_rows {
   ptrdiff_t stride;
   int from, to, past;
 
-  // How many are scored by steps of so many, the last of which may begin among keys that have been scored
-  // already: what is seen, but a whole step at least. 0 where keys do not fill one.
+  // How many keys are scored in steps of this size: the seen ones, but at least one step. The last step may
+  // repeat keys of the one before it. 0 where the keys do not fill one step.
   int scored(int step) const { return past - from < step ? 0 : to - from < step ? step : to - from; }
 };
 

@@ -31,8 +31,8 @@ struct accumulator {
   }
 };
 
-// The same pointer, but the compiler no longer knows from where: else it keeps one for each row, most of them
-// in memory.
+// The same pointer, whose origin is hidden from the compiler. Else it keeps a pointer for each row, most of
+// them in memory.
 FOVEA_INLINE const float* forget_origin(const float* p) {
   __asm__("" : "+r"(p));
   return p;
@@ -61,10 +61,13 @@ class rows_view {
   const float* at_[pointers];
 };
 
+template <class Stored>
 struct panels_view { // where the vectors of a step stand: at + n * next + k * step
-  const float* at;
+  const Stored* at;
   ptrdiff_t next, step;
 };
+template <class Stored>
+panels_view(const Stored*, ptrdiff_t, ptrdiff_t) -> panels_view<Stored>;
 
 struct load_whole {
   static constexpr bool whole = true;
@@ -83,8 +86,8 @@ constexpr bool is_crowded =
     Shape::rows > 2 &&
     (Shape::rows + 1) * Shape::vectors* accumulator<Isa, Shape>::vector::regs + 1 >= Isa::pin_sums_from;
 
-template <class Rows, class Load, class Isa, class Shape>
-FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next, Load from,
+template <class Rows, class Stored, class Load, class Isa, class Shape>
+FOVEA_INLINE void tile_step(const Rows& a, int k, const Stored* b, ptrdiff_t next, Load from,
                             accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
   vector y[Shape::vectors];
@@ -105,19 +108,25 @@ FOVEA_INLINE void tile_step(const Rows& a, int k, const float* b, ptrdiff_t next
 
 // Where the ISA multiplies by any lane of a register, eight numbers of a come with one load, and a vector of
 // b with one instruction that also moves on to the next step.
-template <class Isa, class Shape>
+template <class Isa, class Shape, class Stored>
 struct vectors_of_b {
-  const float* at[Shape::vectors];
+  const Stored* at[Shape::vectors];
   ptrdiff_t step;
 
-  explicit FOVEA_INLINE vectors_of_b(const panels_view& b) : step(b.step) {
+  explicit FOVEA_INLINE vectors_of_b(const panels_view<Stored>& b) : step(b.step) {
 #pragma GCC unroll 4
     for (int n = 0; n < Shape::vectors; ++n) at[n] = b.at + n * b.next;
   }
   template <class Load>
   FOVEA_INLINE auto next(int n, Load from) {
     from.fetch(at[n]);
-    return Isa::load_sixteen(at[n], step);
+    if constexpr (std::is_same_v<Stored, float>) {
+      return Isa::load_sixteen(at[n], step);
+    } else {
+      const auto x = from.template load<f32x16<Isa>>(at[n]);
+      at[n] += step;
+      return typename Isa::sixteen{{x.r[0], x.r[1], x.r[2], x.r[3]}};
+    }
   }
 };
 
@@ -143,8 +152,8 @@ struct eights_of_a {
 
 // From load `From` of a turn on, each vector is loaded before the one before it is used, for cores that do
 // nothing out of order.
-template <int From, int End, class Numbers, class Vector, class Load, class Isa, class Shape>
-FOVEA_INLINE void rest_of_turn(const Numbers& x, const Vector& y, vectors_of_b<Isa, Shape>& columns,
+template <int From, int End, class Numbers, class Vector, class Stored, class Load, class Isa, class Shape>
+FOVEA_INLINE void rest_of_turn(const Numbers& x, const Vector& y, vectors_of_b<Isa, Shape, Stored>& columns,
                                Load from, accumulator<Isa, Shape>& acc) {
   constexpr int step = From / Shape::vectors, n = From % Shape::vectors;
   const auto use = [&]() FOVEA_LAMBDA_INLINE {
@@ -162,10 +171,11 @@ FOVEA_INLINE void rest_of_turn(const Numbers& x, const Vector& y, vectors_of_b<I
   }
 }
 
-// Eight steps at a time, as often as depth allows; a, b and depth tell what is left.
-template <class Rows, class Load, class Isa, class Shape>
-FOVEA_INLINE void tile_by_lane(Rows& a, panels_view& b, int& depth, Load from, accumulator<Isa, Shape>& acc) {
-  vectors_of_b<Isa, Shape> columns(b);
+// Eight steps at a time, as often as depth allows. Leaves a, b and depth at the steps that remain.
+template <class Rows, class Stored, class Load, class Isa, class Shape>
+FOVEA_INLINE void tile_by_lane(Rows& a, panels_view<Stored>& b, int& depth, Load from,
+                               accumulator<Isa, Shape>& acc) {
+  vectors_of_b<Isa, Shape, Stored> columns(b);
   eights_of_a<Isa, Shape::rows> x(a);
   for (int turns = depth >> 3; turns > 0; --turns) {
     x.load();
@@ -176,8 +186,8 @@ FOVEA_INLINE void tile_by_lane(Rows& a, panels_view& b, int& depth, Load from, a
 
 // Two steps a turn: one more and compilers spill accumulators. Cores without vectors have few registers for
 // pointers to many rows, and move them less.
-template <class Rows, class Load, class Isa, class Shape>
-FOVEA_INLINE void tile(Rows a, panels_view b, int depth, Load from, accumulator<Isa, Shape>& acc) {
+template <class Rows, class Stored, class Load, class Isa, class Shape>
+FOVEA_INLINE void tile(Rows a, panels_view<Stored> b, int depth, Load from, accumulator<Isa, Shape>& acc) {
   if constexpr (Isa::by_lane && Load::whole) tile_by_lane(a, b, depth, from, acc);
   constexpr int turn = Isa::lanes > 1 || Shape::rows < 4 ? 2 : 4;
   for (; depth >= turn; depth -= turn, a.move(turn), b.at += turn * b.step)

@@ -1,4 +1,4 @@
-// Which keys a group of rows goes over in the values of a block, and what of them weighs nothing.
+// Which keys a group of rows multiplies in the values of a block, and which of their weights are 0.
 #pragma once
 #include "f32/kernel/block.hpp"
 #include "f32/kernel/kv_view.hpp"
@@ -53,7 +53,7 @@ struct value_group {
   const typename Element::stored* v; // values of the first key
 };
 
-// Of keys begin .. end-1, those that a row does not see weigh nothing. Were there any?
+// Sets the weights of those keys begin .. end-1 that a row does not see to 0. Were there any?
 FOVEA_INLINE bool hide_unseen(const key_runs& runs, int row, int begin, int end, float* weights) {
   bool any = false;
   const auto hide = [&](int to) {
@@ -72,10 +72,10 @@ FOVEA_INLINE bool hide_unseen(const key_runs& runs, int row, int begin, int end,
   return any;
 }
 
-// Rows that do not all see the same one run of keys. Where they climb no stair, they go over the keys of all
-// of them, from the first run to the end of the second, and what a row does not see weighs 0. Behind a prefix
-// the second run may begin with a jump, but only once: a first step of one and the right total leave no room
-// for it. Are weights 0?
+// For rows that do not all see the same one run of keys. Where they form no stair, the group multiplies all
+// keys from the first run of any row to the end of the second, and keys that a row does not see get weight 0.
+// After a prefix, runs may begin with one jump. It is no stair then: if the first step is one key and all
+// steps together are rows - 1 keys, there was no jump. Returns whether weights were set to 0.
 template <class Isa, int Rows>
 __attribute__((noinline)) bool look_at_steps(const key_runs& runs, int row, float* s, keys_of_group& keys) {
   constexpr int last = Rows - 1, second = Rows > 1 ? 1 : 0;

@@ -40,15 +40,20 @@ struct whole_columns : columns<Element> {
   FOVEA_INLINE whole_columns without_fetching() const { return *this; }
 };
 
+// Prefetches from the row that comes `rows` after p. It may lie outside memory, so nothing may overflow.
+template <int Cache, class Stored>
+FOVEA_INLINE void prefetch_row(const Stored* p, int rows, ptrdiff_t stride) {
+  const uintptr_t ahead = static_cast<uintptr_t>(rows) * static_cast<uintptr_t>(stride) * sizeof(Stored);
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p) + ahead), 0, Cache);
+}
+
 // The same where memory is the limit, as for a few rows in several passes over V: each pass prefetches its
 // part of the next block, or of the rows that it comes to soon.
 constexpr int first_cache = 3, second_cache = 2;
 template <class Element, int Rows, int Cache>
 struct fetching_columns : whole_columns<Element> {
   ptrdiff_t stride;
-  FOVEA_INLINE void fetch(const typename Element::stored* p) const {
-    __builtin_prefetch(p + Rows * stride, 0, Cache);
-  }
+  FOVEA_INLINE void fetch(const typename Element::stored* p) const { prefetch_row<Cache>(p, Rows, stride); }
 };
 template <class Isa, class Shape, class Element>
 FOVEA_INLINE auto columns_for(ptrdiff_t v_stride, int in_o, int at) {
@@ -76,8 +81,8 @@ FOVEA_INLINE void add_shared(const value_phase<Element>& z, const value_group<El
   add(c);
 }
 
-// The same number, but what is made of it is made behind this place: else compilers prepare the addresses of
-// stairs for every tile.
+// The same number, hidden from the compiler. Else it computes the addresses of stairs for every tile, also
+// for those without a stair.
 FOVEA_INLINE ptrdiff_t used_from_here(ptrdiff_t x) {
   __asm__ volatile("" : "+r"(x));
   return x;
@@ -138,8 +143,8 @@ FOVEA_INLINE void store_tile(const value_phase<Element>& z, const value_group<El
   });
 }
 
-// A weight of 0 times NaN or infinity is NaN: what a row or a mask hides may have leaked into a result. A
-// result that is NaN by right is found, too.
+// A weight of 0 times NaN or infinity is NaN, so a key that a row or a mask hides may have changed a result.
+// Is any result NaN or infinite? Some of them may be so rightly.
 template <class Isa, class Shape>
 FOVEA_INLINE bool leaked(accumulator<Isa, Shape>& acc) {
   auto probe = floats<Isa, Shape::lanes>::all(0);
@@ -223,8 +228,8 @@ FOVEA_INLINE void value_tile(const value_phase<Element>& z, const value_phase<El
   store_tile(z, g, c, acc);
 }
 
-// A group works on this block if it sees keys of it, if o does not exist yet, or if its output is written
-// now.
+// Has a group something to do in this block? It has if it sees keys, if o has not been written yet, or if its
+// output is written now.
 FOVEA_INLINE bool group_works(const block& b, int row, int rows) {
   if (row + rows <= b.finished_before) return false;
   const key_runs& runs = b.runs;

@@ -3,10 +3,11 @@
 #pragma once
 #include "fixed/dot/neon_registers.hpp"
 #include "fixed/finish.hpp"
+#include "fixed/float_output.hpp"
 
 namespace fovea::fixed {
 
-struct neon_writer : neon_registers {
+struct neon_writer : neon_registers, float_writer {
   template <class T>
   static FOVEA_INLINE void write(const int32_t* acc, const output_factor& f, int count, int32_t zero,
                                  T* out) {

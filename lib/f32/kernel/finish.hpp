@@ -1,0 +1,72 @@
+// What becomes of the sums of a product on their way to y: bias, activation, residual. docs/numerics.md,
+// section 10.
+#pragma once
+#include "f32/kernel/activation.hpp"
+#include "f32/product.hpp"
+
+namespace fovea::f32 {
+
+// Plain floats go one by one: there a vector of sixteen would only be more code.
+template <class Isa>
+using finished = floats<Isa, Isa::lanes == 1 ? 1 : 16>;
+
+// y = step(z + bias, y) + residual
+template <class Isa, class Step>
+FOVEA_INLINE void finish_with(const finish_job& job, Step step) {
+  using vector = finished<Isa>;
+  constexpr int lanes = static_cast<int>(sizeof(vector) / sizeof(float));
+  for (int32_t r = 0; r < job.rows; ++r) {
+    const float* z = job.z + r * job.z_stride;
+    const float* residual = job.residual ? job.residual + r * job.residual_stride : nullptr;
+    float* y = job.y + r * job.y_stride;
+    const auto sixteen = [&](int32_t c, auto load, auto store) FOVEA_LAMBDA_INLINE {
+      auto x = vector::load(z + c);
+      if (job.bias) x = x + load(job.bias + c);
+      x = step(x, [&]() FOVEA_LAMBDA_INLINE { return load(y + c); });
+      if (residual) x = x + load(residual + c);
+      store(y + c, x);
+    };
+    int32_t c = 0;
+    for (; c <= job.count - lanes; c += lanes)
+      sixteen(
+          c, [](const float* p) FOVEA_LAMBDA_INLINE { return vector::load(p); },
+          [](float* p, const vector& x) FOVEA_LAMBDA_INLINE { x.store(p); });
+    if constexpr (lanes > 1) {
+      const int rest = job.count - c;
+      if (rest > 0)
+        sixteen(
+            c, [&](const float* p) FOVEA_LAMBDA_INLINE { return load_first(p, rest, vector{}); },
+            [&](float* p, const vector& x) FOVEA_LAMBDA_INLINE { store_first(p, x, rest); });
+    }
+  }
+}
+
+// The same for a step on each number alone.
+template <class Isa, class Step>
+__attribute__((noinline)) void finish_each(const finish_job& job, Step step) {
+  finish_with<Isa>(job, [&](const finished<Isa>& x, auto) FOVEA_LAMBDA_INLINE {
+    return finished<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return step(x.r[i]); });
+  });
+}
+
+template <class Isa>
+void finish_rows(const finish_job& job) {
+  using reg = typename Isa::reg;
+  switch (job.last_step) {
+    case activation::none:
+      return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return x; });
+    case activation::relu:
+      return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return relu<Isa>(x); });
+    case activation::gelu:
+      return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return gelu<Isa>(x); });
+    case activation::gelu_tanh:
+      return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return gelu_tanh<Isa>(x); });
+    case activation::silu:
+      return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return silu<Isa>(x); });
+    case activation::times:
+      return finish_with<Isa>(job,
+                              [](const finished<Isa>& x, auto y) FOVEA_LAMBDA_INLINE { return y() * x; });
+  }
+}
+
+} // namespace fovea::f32

@@ -1,0 +1,65 @@
+// The public product: a plan, the share of one worker, and a kernel.
+#include "common/build.hpp"
+
+#include "linear/integers.hpp"
+
+namespace fovea::linear {
+namespace {
+
+constexpr int32_t least_rows = 16;   // of a worker, where rows are split
+constexpr int32_t unit_columns = 64; // of work, where outputs are split
+
+int32_t cut(int32_t units, int32_t index, int32_t parts) {
+  return static_cast<int32_t>(int64_t{units} * index / parts);
+}
+
+void multiply_floats(const linear_plan& p, const share& s) {
+  f32::product_job job = {};
+  job.packed = p.packed;
+  job.in = p.in;
+  job.dtype = p.dtype;
+  job.x = p.x + s.from_row * p.x_stride;
+  job.x_stride = p.x_stride;
+  job.rows = s.to_row - s.from_row;
+  job.from = s.from;
+  job.to = s.to;
+  job.finish = p.finish;
+  job.finish.y += s.from_row * p.finish.y_stride;
+  if (job.finish.residual) job.finish.residual += s.from_row * p.finish.residual_stride;
+  job.finish.last_step = last_step_of(p.activation);
+  job.gate_width = p.activation == FOVEA_SILU_TIMES ? p.columns : 0;
+  f32::run_at(p.place, job);
+}
+
+} // namespace
+
+share share_of(const linear_plan& p) {
+  if (p.parts == 1 || p.rows >= int64_t{least_rows} * p.parts)
+    return {cut(p.rows, p.part, p.parts), cut(p.rows, p.part + 1, p.parts), 0, p.columns};
+  const int32_t unit = p.columns >= int64_t{unit_columns} * p.parts ? unit_columns : 16;
+  const int32_t units = (p.columns + unit - 1) / unit;
+  const auto column = [&](int32_t index) {
+    const int32_t c = unit * cut(units, index, p.parts);
+    return c < p.columns ? c : p.columns;
+  };
+  return {0, p.rows, column(p.part), column(p.part + 1)};
+}
+
+} // namespace fovea::linear
+
+int32_t fovea_multiply(const fovea_product* call, void* scratch, size_t size) {
+  using namespace fovea::linear;
+  linear_plan p;
+  if (const int32_t status = make_linear_plan(call, p)) return status;
+  const share s = share_of(p);
+  if (is_integer(p.dtype)) return multiply_integers(p, s, scratch, size);
+  if (s.from_row < s.to_row && s.from < s.to) multiply_floats(p, s);
+  return FOVEA_OK;
+}
+
+size_t fovea_multiply_scratch(const fovea_product* call) {
+  using namespace fovea::linear;
+  linear_plan p;
+  if (make_linear_plan(call, p) || !is_integer(p.dtype)) return 0;
+  return integer_scratch(p, rows_at_once(p, share_of(p)));
+}
