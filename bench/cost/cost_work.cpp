@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fovea/fixed.hpp"
+#include "fovea/fixed_linear.h"
 #include "linear_works.hpp"
 #include "stack.hpp"
 
@@ -29,6 +30,8 @@ namespace {
 
 enum dtype { f32, int8 };
 enum runner { hosted, boards };
+constexpr int32_t
+    linear = 0; // heads of a linear layer: dim is its inputs, keys its outputs, queries its rows
 
 struct work {
   const char* name;
@@ -58,6 +61,9 @@ constexpr work works[] = {
     {"int8 prefill 1x64 64 panels",        int8, boards, 1, 1, 64,  64,  64, 0, 0, FOVEA_PANELS},
     {"int8 prefill 1x64 64 rows",          int8, boards, 1, 1, 64,  64,  64, 0, 0, FOVEA_ROWS},
     {"int8 decode 1/1x64 64 panels",       int8, boards, 1, 1, 64,   1,  64, 0, 0, FOVEA_PANELS},
+    {"int8 linear 1x64x64",                int8, boards, linear, linear, 64, 1, 64, 0, 0, FOVEA_PANELS},
+    {"int8 linear 16x64x64",               int8, boards, linear, linear, 64, 16, 64, 0, 0, FOVEA_PANELS},
+    {"int8 linear 1x512x16",               int8, boards, linear, linear, 512, 1, 16, 0, 0, FOVEA_PANELS},
 };
 // clang-format on
 
@@ -69,6 +75,7 @@ bool sees(const work& w, int32_t query, int32_t key) {
 
 // One for each element of a key that a query sees, and as many for its value.
 long multiply_adds(const work& w) {
+  if (w.q_heads == linear) return static_cast<long>(w.dim) * w.keys * w.queries;
   long pairs = 0;
   for (int32_t i = 0; i < w.queries; ++i)
     for (int32_t j = 0; j < w.keys; ++j) pairs += sees(w, i, j);
@@ -146,6 +153,28 @@ int32_t run_integers(const work& w, int32_t isa) {
                   });
 }
 
+int32_t run_linear(const work& w, int32_t isa) {
+  const std::vector<int8_t> weights = numbers<int8_t>(1, w.keys, w.dim, 2),
+                            x = numbers<int8_t>(1, w.queries, w.dim, 1);
+  const std::vector<int32_t> bias(static_cast<size_t>(w.keys), 100);
+  const std::vector<int32_t> multipliers(bias.size(), 0x5a827999), shifts(bias.size(), -9);
+  const fovea_fixed_weights given = {weights.data(), 0,  bias.data(), multipliers.data(),
+                                     shifts.data(),  -3, {}};
+  std::vector<int32_t> packed(FOVEA_FIXED_LINEAR_BYTES(w.dim, w.keys) / sizeof(int32_t));
+  const int32_t status = fovea_fixed_pack_linear(packed.data(), packed.size() * sizeof(int32_t), w.dim,
+                                                 w.keys, &given);
+  if (status) return status;
+  const fovea_fixed_linear layer = {packed.data(), w.dim, w.keys, 5, 0, 0, {}};
+  std::vector<int8_t> y(elements(1, w.queries, w.keys));
+  fovea_fixed_product call = {};
+  call.w = &layer, call.x = x.data(), call.y = y.data(), call.rows = w.queries, call.isa = isa;
+  return run_call(call, FOVEA_FIXED_LINEAR_SCRATCH(w.dim, w.queries),
+                  [](const void* product, void* scratch, size_t size) {
+                    return fovea_fixed_multiply(static_cast<const fovea_fixed_product*>(product), scratch,
+                                                size);
+                  });
+}
+
 template <class Has, class Name>
 int32_t isa_named(const char* name, int32_t end, Has has, Name name_of) {
   for (int32_t isa = 1; isa < end; ++isa)
@@ -156,7 +185,10 @@ int32_t isa_named(const char* name, int32_t end, Has has, Name name_of) {
 int32_t run(const work& w, const char* isa_name, int32_t* isa) {
   *isa = w.type == f32 ? isa_named(isa_name, FOVEA_ISA_END, fovea_has_isa, fovea_isa_name)
                        : isa_named(isa_name, FOVEA_FIXED_ISA_END, fovea_fixed_has_isa, fovea_fixed_isa_name);
-  return *isa == 0 ? 0 : w.type == f32 ? run_floats(w, *isa) : run_integers(w, *isa);
+  return *isa == 0             ? 0
+         : w.type == f32       ? run_floats(w, *isa)
+         : w.q_heads == linear ? run_linear(w, *isa)
+                               : run_integers(w, *isa);
 }
 
 int32_t run(const linear_works::work& w, const char* isa_name, int32_t* isa) {

@@ -23,14 +23,35 @@ const fixed_kernel* const kernels[] = {
 #include "isa/list.hpp"
 };
 
-} // namespace
+const fixed_product* const products[] = {
+#define FOVEA_FIXED_ISA(name, constant, text) &fixed_##name##_product,
+#include "isa/list.hpp"
+};
 
-const fixed_kernel* find_fixed_kernel(int32_t isa) {
-  for (int i = static_cast<int>(sizeof kernels / sizeof *kernels) - 1; i >= 0; --i)
-    if ((isa == FOVEA_FIXED_BEST || kernels[i]->isa == isa) && cpu_runs_fixed(kernels[i]->isa))
-      return kernels[i];
+const fixed_layer* const layers[] = {
+#define FOVEA_FIXED_ISA(name, constant, text) &fixed_##name##_layer,
+#include "isa/list.hpp"
+};
+
+const fixed_scaling* const scalings[] = {
+#define FOVEA_FIXED_ISA(name, constant, text) &fixed_##name##_scaling,
+#include "isa/list.hpp"
+};
+
+// The best that this machine runs, or exactly that one.
+template <class T, size_t Count>
+const T* find_in(const T* const (&table)[Count], int32_t isa) {
+  for (size_t i = Count; i-- > 0;)
+    if ((isa == FOVEA_FIXED_BEST || table[i]->isa == isa) && cpu_runs_fixed(table[i]->isa)) return table[i];
   return nullptr;
 }
+
+} // namespace
+
+const fixed_kernel* find_fixed_kernel(int32_t isa) { return find_in(kernels, isa); }
+const fixed_product* find_fixed_product(int32_t isa) { return find_in(products, isa); }
+const fixed_layer* find_fixed_layer(int32_t isa) { return find_in(layers, isa); }
+const fixed_scaling* find_fixed_scaling(int32_t isa) { return find_in(scalings, isa); }
 
 } // namespace fovea::fixed
 

@@ -1,75 +1,19 @@
-// Queries as a product wants them, and scores of a block of keys.
+// Scores of a block of keys.
 #pragma once
-#include <cstring>
-#include <type_traits>
-
+#include "fixed/chunks.hpp"
 #include "fixed/state.hpp"
 
 namespace fovea::fixed {
 
-template <class Form, int M>
-constexpr int chunks = (M + Form::keys_dot::rows - 1) / Form::keys_dot::rows; // that hold M rows
-
-template <class Dot>
-static inline void put_query(const int8_t* q, int dim, int depth, typename Dot::element* to, int lead) {
-  int c = 0;
-  for (; c + Dot::deep <= dim; c += Dot::deep, to += lead) Dot::put(q + c, to);
-  for (; c < depth; c += Dot::deep, to += lead) {
-    int8_t rest[Dot::deep] = {};
-    for (int i = 0; c + i < dim; ++i) rest[i] = q[c + i];
-    Dot::put(rest, to);
-  }
-}
-
-// A row of bytes becomes chunks that lie `lead` elements apart, zeros behind its end.
-template <class Dot>
-static inline void take_query(const int8_t* q, int dim, int depth, typename Dot::element* to, int lead) {
-  using element = typename Dot::element;
-  constexpr int deep = Dot::deep;
-  int c = 0;
-  for (; c + deep <= dim; c += deep, to += lead) {
-    if constexpr (sizeof(element) == 1) {
-      std::memcpy(to, q + c, deep);
-    } else {
-      for (int i = 0; i < deep; ++i) to[i] = q[c + i];
-    }
-  }
-  for (; c < depth; c += deep, to += lead)
-    for (int i = 0; i < deep; ++i) to[i] = static_cast<element>(c + i < dim ? q[c + i] : 0);
-}
-
-template <class Form, int M>
-static inline void take_rows(tile_state<Form>& t, int r) {
-  using dot = typename Form::keys_dot;
-  const int8_t* q[M];
-  int32_t sums[M];
-  for (int m = 0; m < M; ++m) q[m] = reinterpret_cast<const int8_t*>(t.rows[r + m].q);
-  dot::take_rows(q, t.p.dim, t.p.depth, t.q + static_cast<ptrdiff_t>(r) * t.p.depth, sums);
-  for (int m = 0; m < M; ++m) t.rows[r + m].start += dot::key_offset * sums[m];
-}
-
-// [depth / deep][rows][deep]: a chunk of every row, then the next chunk of every row.
+// Queries of rows r .. r + M - 1, and what they add to the starts of their sums.
 template <class Form, int M>
 static void take_queries(tile_state<Form>& t, int r) {
-  using dot = typename Form::keys_dot;
-  if constexpr (M >= dot::rows_at_once) return take_rows<Form, M>(t, r);
-  constexpr int lead = chunks<Form, M> * dot::rows * dot::deep;
-  typename dot::element* const first = t.q + static_cast<ptrdiff_t>(r) * t.p.depth;
-  if constexpr (dot::scores_panels && M == 4)
-    if (t.p.dim == t.p.depth) {
-      const auto q = [&](int m) { return reinterpret_cast<const int8_t*>(t.rows[r + m].q); };
-      return dot::put_four_queries(q(0), q(1), q(2), q(3), t.p.depth, first);
-    }
-  for (int m = 0; m < lead / dot::deep; ++m) {
-    // Null: a row that only fills a chunk.
-    const int8_t* const q = m < M ? reinterpret_cast<const int8_t*>(t.rows[r + m].q) : nullptr;
-    if constexpr (dot::puts_queries)
-      put_query<dot>(q, q ? t.p.dim : 0, t.p.depth, first + dot::place(m), lead);
-    else
-      take_query<dot>(q, q ? t.p.dim : 0, t.p.depth, first + m * dot::deep, lead);
-    if constexpr (dot::key_offset != 0)
-      if (q) t.rows[r + m].start += dot::key_offset * dot::sum(q, t.p.dim);
-  }
+  const int8_t* q[M];
+  int32_t starts[M] = {};
+  for (int m = 0; m < M; ++m) q[m] = reinterpret_cast<const int8_t*>(t.rows[r + m].q);
+  take_group<typename Form::keys_dot, M>(q, t.p.dim, t.p.depth, t.q + static_cast<ptrdiff_t>(r) * t.p.depth,
+                                         starts);
+  for (int m = 0; m < M; ++m) t.rows[r + m].start += starts[m];
 }
 
 template <class Form>
@@ -83,9 +27,9 @@ void score_panels_of(const tile_state<Form>& t, const typename Form::key_byte* k
   for (int n = 0; n < columns; ++n, s += 16) dot::score_panel(q, keys, depth, starts, s, score_step);
 }
 
-// A weigher may take distances below the reference instead of scores. They are measured where scores are
-// made, still in registers, and stand where these would: two passes of half the length keep more rows at work
-// than one.
+// Some weighers take distances below the reference instead of scores. Distances are computed from scores that
+// are still in registers, and are stored in their place. Two short passes overlap more rows than one long
+// pass.
 template <class Form>
 constexpr bool measures = Form::weigher::measures;
 
@@ -95,7 +39,7 @@ constexpr bool measures_group = measures<Form> &&
 
 static inline int16_t* distances_in(int32_t* s) { return reinterpret_cast<int16_t*>(s); }
 
-// What becomes of the scores of a row and some keys from `key` on.
+// What is stored for the scores of a row and some keys from `key` on: the scores, or distances.
 template <class Form>
 struct store_scores {
   explicit store_scores(const fovea_fixed_scale&) {}
@@ -134,13 +78,13 @@ struct row_scores {
   }
 };
 
-// Scores of the block's first columns, row by row, or distances of all keys; what stands behind them is left
-// as it was.
+// Scores of the first columns of the block, row by row, or distances of all its keys. The numbers after them
+// are left as they are.
 template <class Form, class Shape, class Store>
 __attribute__((noinline)) void score_group(const tile_state<Form>& t, const typename Form::key_byte* keys,
                                            int r, int columns) {
   using dot = typename Form::keys_dot;
-  constexpr int M = chunks<Form, Shape::rows>, N = Shape::key_columns, R = dot::rows, step = R * dot::deep,
+  constexpr int M = chunks<typename Form::keys_dot, Shape::rows>, N = Shape::key_columns, R = dot::rows, step = R * dot::deep,
                 lanes = 16 / dot::slices;
   if constexpr (dot::scores_panels && Shape::rows == 4)
     if (t.p.depth % 64 == 0) return score_panels_of(t, keys, r, columns);

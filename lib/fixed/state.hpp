@@ -1,26 +1,15 @@
-// What a tile of rows holds from block to block, how it is cut from scratch, and its groups: rows that one
-// product takes at once.
+// What a tile of rows holds from block to block, and how it is cut from scratch.
 #pragma once
 #include <type_traits>
 
 #include "fixed/rows.hpp"
-#include "fixed/tile.hpp"
+#include "fixed/shapes.hpp"
 
 namespace fovea::fixed {
 
 constexpr int fixed_run_blocks = 4; // blocks whose values are added in one go
 // From a row of scores to the next: at a power of two, rows would share few cache sets.
 constexpr int score_step = fixed_block + 16;
-
-// How many rows and columns one product takes: for scores, and for values; and how many bytes ahead it
-// prefetches panels.
-template <int Rows, int KeyColumns, int ValueRows, int ValueColumns, int Ahead = 0>
-struct fixed_shape {
-  static constexpr int rows = Rows, key_columns = KeyColumns, value_rows = ValueRows,
-                       value_columns = ValueColumns, ahead = Ahead;
-};
-template <class... Shapes>
-struct fixed_shapes {};
 
 // A bit for each of rows r .. r + count - 1.
 constexpr uint64_t rows_from(int r, int count) { return (~uint64_t{0} >> (64 - count)) << r; }
@@ -46,7 +35,7 @@ struct tile_state {
   // Calls f(shape, row) for groups of rows: the largest shape that still fits, again and again.
   template <class F>
   FOVEA_INLINE void by_groups(F f) const {
-    by_groups(f, typename Form::shapes{});
+    by_groups_of(job.rows, f, typename Form::shapes{});
   }
 
   // Keys at .. at + n - 1 of a block are all that rows r .. r + count - 1 see of it; n is 0 .. 64. Rows stand
@@ -108,16 +97,6 @@ struct tile_state {
     take(o, n * p.width);
     take(value_weights, fixed_block);
     return used;
-  }
-
-  template <class F, class... Shapes>
-  FOVEA_INLINE void by_groups(F f, fixed_shapes<Shapes...>) const {
-    int r = 0;
-    ((walk(r, Shapes{}, f)), ...);
-  }
-  template <class F, class Shape>
-  FOVEA_INLINE void walk(int& r, Shape s_, F f) const {
-    for (; r + Shape::rows <= job.rows; r += Shape::rows) f(s_, r);
   }
 };
 

@@ -6,6 +6,7 @@
 #include "fixed/attend.hpp"
 #include "fixed/dot/dotprod.hpp"
 #include "fixed/dot/neon_writer.hpp"
+#include "fixed/multiply.hpp"
 #include "isa/fixed_table.hpp"
 
 namespace fovea::fixed {
@@ -25,5 +26,8 @@ struct dotprod : neon_registers {
 } // namespace
 const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod, dotprod>(FOVEA_FIXED_DOTPROD, nullptr,
                                                                             nullptr);
+const fixed_product fixed_dotprod_product = form_product<dotprod>::exact(FOVEA_FIXED_DOTPROD);
+const fixed_layer fixed_dotprod_layer = layer_of<form_product<dotprod>>::at(FOVEA_FIXED_DOTPROD);
+const fixed_scaling fixed_dotprod_scaling = fixed_scaling_of<form_product<dotprod>>(FOVEA_FIXED_DOTPROD);
 } // namespace fovea::fixed
 #endif

@@ -4,7 +4,7 @@
 #include "f32/check.hpp"
 
 #include "f32/kernel.hpp"
-#include "linear/plan.hpp"
+#include "linear/integers.hpp"
 
 namespace fovea::linear {
 namespace {
@@ -30,7 +30,8 @@ int32_t check_weights(const fovea_linear* given, linear_plan& p) {
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (w.in < 1 || w.in > FOVEA_LINEAR_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_IN);
   if (w.out < 1 || w.out > FOVEA_LINEAR_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_OUT);
-  if (!is_float(w.dtype)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_W);
+  if (!is_float(w.dtype) && !is_integer(w.dtype)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_W);
+  if (w.dtype == FOVEA_I8 && w.in > greatest_in_of_bytes) return refusal(FOVEA_SIZE, FOVEA_ARG_IN);
   const size_t size = packed_bytes(w.in, w.out, w.dtype);
   if (!size) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PACKED);
   if (!w.packed) return refusal(FOVEA_NULL, FOVEA_ARG_PACKED);
@@ -88,6 +89,7 @@ int32_t check_tensors(const fovea_product& call, linear_plan& p) {
 } // namespace
 
 size_t packed_bytes(int32_t in, int32_t out, int32_t dtype) {
+  if (dtype == FOVEA_I8 && in > greatest_in_of_bytes) return 0;
   if (in < 1 || in > FOVEA_LINEAR_MAX || out < 1 || out > FOVEA_LINEAR_MAX) return 0;
   const size_t panel = FOVEA_LINEAR_BYTES(in, 1, dtype), panels = FOVEA_UP16(out) / panel_outputs;
   size_t size;
@@ -103,6 +105,11 @@ int32_t make_linear_plan(const fovea_product* call, linear_plan& p) {
   if (const int32_t s = check_tensors(*call, p)) return s;
   if (const int32_t s = check_part(call->part, p)) return s;
   p.place = f32::find_isa(call->isa);
+  if (is_integer(p.dtype)) {
+    p.product = fixed::find_fixed_product(call->fixed_isa);
+    p.scaling = fixed::find_fixed_scaling(call->fixed_isa);
+    if (!p.product) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FIXED_ISA);
+  }
   return p.place < 0 ? refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA) : int32_t{FOVEA_OK};
 }
 

@@ -1,7 +1,7 @@
 // The public product: a plan, the share of one worker, and a kernel.
 #include "common/build.hpp"
 
-#include "linear/plan.hpp"
+#include "linear/integers.hpp"
 
 namespace fovea::linear {
 namespace {
@@ -11,10 +11,6 @@ constexpr int32_t unit_columns = 64; // of work, where outputs are split
 
 int32_t cut(int32_t units, int32_t index, int32_t parts) {
   return static_cast<int32_t>(int64_t{units} * index / parts);
-}
-
-f32::activation last_step_of(int32_t activation) {
-  return activation == FOVEA_SILU_TIMES ? f32::activation::silu : static_cast<f32::activation>(activation);
 }
 
 void multiply_floats(const linear_plan& p, const share& s) {
@@ -51,13 +47,19 @@ share share_of(const linear_plan& p) {
 
 } // namespace fovea::linear
 
-int32_t fovea_multiply(const fovea_product* call, void*, size_t) {
+int32_t fovea_multiply(const fovea_product* call, void* scratch, size_t size) {
   using namespace fovea::linear;
   linear_plan p;
   if (const int32_t status = make_linear_plan(call, p)) return status;
   const share s = share_of(p);
+  if (is_integer(p.dtype)) return multiply_integers(p, s, scratch, size);
   if (s.from_row < s.to_row && s.from < s.to) multiply_floats(p, s);
   return FOVEA_OK;
 }
 
-size_t fovea_multiply_scratch(const fovea_product*) { return 0; }
+size_t fovea_multiply_scratch(const fovea_product* call) {
+  using namespace fovea::linear;
+  linear_plan p;
+  if (make_linear_plan(call, p) || !is_integer(p.dtype)) return 0;
+  return integer_scratch(p, rows_at_once(p, share_of(p)));
+}

@@ -1,6 +1,7 @@
 // The plan of a product: every option has become a number. make_linear_plan is the only place that validates.
 #pragma once
 #include "common/validate.hpp"
+#include "fixed/product.hpp"
 #include "f32/product.hpp"
 #include "fovea/linear.h"
 
@@ -23,6 +24,8 @@ struct linear_plan {
   int32_t activation;
   int32_t part, parts;
   int32_t place; // of the float kernel among the ISAs of this build: find_isa
+  const fixed::fixed_product* product; // of weights of integers
+  const fixed::fixed_scaling* scaling;
   footprint bytes;
 };
 
@@ -32,6 +35,10 @@ struct share {
   int32_t from_row, to_row, from, to;
 };
 share share_of(const linear_plan& p);
+
+constexpr f32::activation last_step_of(int32_t activation) {
+  return activation == FOVEA_SILU_TIMES ? f32::activation::silu : static_cast<f32::activation>(activation);
+}
 
 int32_t make_linear_plan(const fovea_product* call, linear_plan& p);
 

@@ -1,0 +1,83 @@
+// The seams of linear layers in integers: what an ISA offers to multiply rows of bytes by panels of weights.
+// Panels are those of keys (panels.hpp): sixteen outputs side by side.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace fovea::fixed {
+
+struct requantize_numbers;
+struct output_range;
+
+constexpr int32_t product_rows = 48;  // of a tile at most
+constexpr int32_t product_panels = 4; // that one call takes at most
+constexpr int32_t sums_step = 80; // of a row of sums; a power of two would fold rows onto few cache sets
+
+// Exact sums. A tile holds rows of bytes as the ISA multiplies them; `depth` is `dim`, rounded up to 16.
+struct fixed_product {
+  int32_t isa;
+  size_t (*tile_bytes)(int32_t rows, int32_t depth); // a multiple of 16
+  void (*take)(const int8_t* x, ptrdiff_t step, int32_t rows, int32_t dim, int32_t depth, void* tile);
+  // sums[row][sums_step] of `count` panels that lie `apart` bytes from each other.
+  void (*multiply)(const void* tile, int32_t rows, int32_t depth, const int8_t* panels, ptrdiff_t apart,
+                   int32_t count, int32_t* sums);
+};
+
+// Weights of four bits, in panels that lie `apart`: a scale of 16 bits for each group and output, then the
+// groups (groups.hpp). One tile for each group of 32 elements, `tile_step` apart.
+struct group_job {
+  const unsigned char *tiles, *panels;
+  ptrdiff_t tile_step, apart;
+  int32_t rows, groups, count;
+  const float* scales; // [rows][groups]
+};
+
+// Exact sums become floats: z = float(sum) * (row_scale * scale of the output) + bias. The first `skipped`
+// sums are left out; scales of sixteen outputs each lie `apart`.
+struct scale_job {
+  const int32_t* sums; // [rows][sums_step]
+  const float* row_scales;
+  const unsigned char* scales;
+  ptrdiff_t apart;
+  int32_t rows, skipped, columns;
+  const float* bias; // of the first column; null = zeros
+  float* z;          // [rows][columns]
+  ptrdiff_t z_stride;
+};
+
+// What stands between floats and exact sums. No step is a fused one, so each ISA has the same bits.
+struct fixed_scaling {
+  int32_t isa;
+  // Returns the scale; NaN, and zeros, if a number is not finite.
+  float (*quantize)(const float* x, int32_t count, int8_t* to);
+  void (*scale)(const scale_job& job);
+  // z[row][sums_step]: the same from weights of four bits, without bias. Products of groups join a sum.
+  void (*multiply_groups)(const group_job& job, float* z);
+};
+
+// A static layer: rows of x times outputs 0 .. outputs-1 of `panels`, requantised.
+struct layer_job {
+  const int8_t* x;
+  ptrdiff_t x_step;
+  int32_t rows, in, depth, outputs;
+  const int8_t* panels;
+  const requantize_numbers* numbers; // of four outputs each
+  const output_range* range;
+  bool gentle; // requantize.hpp
+  int8_t* y;
+  ptrdiff_t y_step;
+  unsigned char* scratch; // aligned to 16
+};
+
+struct fixed_layer {
+  int32_t isa;
+  int32_t rows; // of one call at most
+  size_t (*scratch)(int32_t rows, int32_t depth);
+  void (*run)(const layer_job& job);
+};
+
+const fixed_layer* find_fixed_layer(int32_t isa);
+const fixed_product* find_fixed_product(int32_t isa); // null: this machine or this build has it not
+const fixed_scaling* find_fixed_scaling(int32_t isa);
+
+} // namespace fovea::fixed

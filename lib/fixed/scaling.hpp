@@ -1,0 +1,101 @@
+// Between floats and exact sums: plain loops that compilers make into vectors. Products are rounded before
+// they are added. Functions are static: each ISA has copies of its own.
+#pragma once
+#include "fixed/groups.hpp"
+#include "fixed/product.hpp"
+#include "fixed/tile.hpp"
+
+namespace fovea::fixed {
+
+static inline uint32_t bits_of(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+static inline float float_from(uint32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+// As fovea_fixed_quantize_tokens, of one row. The bits of positive floats rise with them, and those of what
+// is not finite are above all others.
+static float quantize_row(const float* __restrict x, int32_t count, int8_t* __restrict to) {
+  uint32_t size = 0;
+  for (int32_t c = 0; c < count; ++c) {
+    const uint32_t bits = bits_of(x[c]) & 0x7fffffff;
+    size = size < bits ? bits : size;
+  }
+  if (size >= 0x7f800000) {
+    std::memset(to, 0, static_cast<size_t>(count));
+    return float_from(0x7fc00000u);
+  }
+  const float least = 1.17549435e-38f, quotient = float_from(size) / 127;
+  const float scale = size == 0 ? 1 : quotient < least ? least : quotient;
+  for (int32_t c = 0; c < count; ++c) { // to nearest, halves to even, in the low byte
+    const float pushed = x[c] / scale + 12582912.0f;
+    to[c] = static_cast<int8_t>(bits_of(pushed));
+  }
+  return scale;
+}
+
+// Sixteen sums of a row become floats.
+FOVEA_INLINE void scale_row(const int32_t* __restrict sums, float row_scale, const float* __restrict by,
+                            const float* __restrict bias, float* __restrict z) {
+  for (int i = 0; i < 16; ++i) z[i] = static_cast<float>(sums[i]) * (row_scale * by[i]) + bias[i];
+}
+
+static void scale_sums(const scale_job& job) {
+  const int32_t* sums = job.sums;
+  int32_t from = job.skipped, left = job.columns;
+  float* z = job.z;
+  const float* bias = job.bias;
+  for (const unsigned char* scales = job.scales; left > 0; scales += job.apart, sums += 16, from = 0) {
+    const int32_t count = left < 16 - from ? left : 16 - from;
+    alignas(64) float by[16], plus[16];
+    std::memcpy(by, scales, sizeof by);
+    for (float& each : plus) each = -0.0f; // changes no number
+    for (int i = 0; bias && i < count; ++i) plus[from + i] = bias[i];
+    for (int32_t r = 0; r < job.rows; ++r) {
+      float* const to = z + r * job.z_stride;
+      if (count == 16) {
+        scale_row(sums + r * sums_step, job.row_scales[r], by, plus, to);
+        continue;
+      }
+      alignas(64) float some[16];
+      scale_row(sums + r * sums_step, job.row_scales[r], by, plus, some);
+      std::memcpy(to, some + from, sizeof(float) * static_cast<size_t>(count));
+    }
+    left -= count, z += count, bias = bias ? bias + count : nullptr;
+  }
+}
+
+// Exact sums of one row and sixteen outputs join its floats.
+FOVEA_INLINE void add_scaled(const int32_t* __restrict sums, float row_scale, const float* __restrict by,
+                             float* __restrict z) {
+  for (int i = 0; i < 16; ++i) z[i] += static_cast<float>(sums[i]) * (row_scale * by[i]);
+}
+
+template <class Product>
+static void multiply_groups(const group_job& job, float* z) {
+  for (int32_t n = 0; n < job.count; ++n, z += 16) {
+    const unsigned char* const scales = job.panels + n * job.apart;
+    const unsigned char* const bytes = scales + static_cast<ptrdiff_t>(job.groups) * group_scales;
+    for (int32_t r = 0; r < job.rows; ++r)
+      for (int i = 0; i < 16; ++i) z[r * sums_step + i] = 0;
+    for (int32_t g = 0; g < job.groups; ++g) {
+      alignas(64) int8_t panel[group_panel];
+      alignas(64) float by[16];
+      floats_of_halves(scales + g * group_scales, by);
+      expand_group(bytes + g * group_bytes, panel);
+      Product::add_group(job.tiles + g * job.tile_step, job.rows, panel, by, job.scales + g, job.groups, z);
+    }
+  }
+}
+
+template <class Product>
+constexpr fixed_scaling fixed_scaling_of(int32_t isa) {
+  return {isa, quantize_row, scale_sums, multiply_groups<Product>};
+}
+
+} // namespace fovea::fixed
