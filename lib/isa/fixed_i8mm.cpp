@@ -66,6 +66,6 @@ const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows,  scra
 const fixed_product fixed_i8mm_product = {FOVEA_FIXED_I8MM, products::tile_bytes, products::take,
                                           products::multiply};
 const fixed_layer fixed_i8mm_layer = layer_of<products>::at(FOVEA_FIXED_I8MM);
-const fixed_scaling fixed_i8mm_scaling = fixed_scaling_of<products>(FOVEA_FIXED_I8MM);
+const fixed_scaling fixed_i8mm_scaling = fixed_scaling_of<group_product<products>>(FOVEA_FIXED_I8MM);
 } // namespace fovea::fixed
 #endif

@@ -33,7 +33,7 @@ struct integer_tile {
     const bool grouped = p.dtype == FOVEA_I4;
     depth = (p.in + (grouped ? 31 : 15)) & (grouped ? -32 : -16);
     groups = grouped ? depth / 32 : 0;
-    tile_step = p.product->tile_bytes(rows, grouped ? fixed::group_depth : depth);
+    tile_step = grouped ? p.scaling->group_bytes(rows) : p.product->tile_bytes(rows, depth);
     const size_t n = static_cast<size_t>(rows), scale_count = n * static_cast<size_t>(groups ? groups : 1);
     size_t used = 0;
     const auto take = [&](size_t length) {
@@ -71,8 +71,8 @@ void quantize(const linear_plan& p, const float* x, const integer_tile& t) {
   }
   if (!t.groups) return p.product->take(t.bytes, t.depth, t.rows, p.in, t.depth, t.tiles);
   for (int32_t g = 0; g < t.groups; ++g)
-    p.product->take(t.bytes + g * fixed::group_depth, t.depth, t.rows, fixed::group_depth, fixed::group_depth,
-                    t.tiles + static_cast<size_t>(g) * t.tile_step);
+    p.scaling->take_group(t.bytes + g * fixed::group_depth, t.depth, t.rows,
+                          t.tiles + static_cast<size_t>(g) * t.tile_step);
 }
 
 // Whether floats are outputs as soon as they have their bias.
