@@ -19,7 +19,8 @@ struct nibble_vectors {
 
 // The scales of a group.
 template <int Lanes>
-FOVEA_INLINE void load_scales(const unsigned char* from, typename nibble_vectors<Lanes>::floats (&to)[16 / Lanes]) {
+FOVEA_INLINE void load_scales(const unsigned char* from,
+                              typename nibble_vectors<Lanes>::floats (&to)[16 / Lanes]) {
 #if defined(__AVX512F__)
   if constexpr (Lanes == 16) {
     to[0] = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
@@ -78,8 +79,8 @@ struct nibble_product {
  private:
   // M rows from r on by one panel. Sums of a group are exact; their products join a float each.
   template <int M>
-  __attribute__((noinline)) static void multiply_panel(const group_job& job, int r, const unsigned char* scales,
-                                                       float* z) {
+  __attribute__((noinline)) static void multiply_panel(const group_job& job, int r,
+                                                       const unsigned char* scales, float* z) {
     const int32_t groups = job.groups;
     const unsigned char* bytes = scales + static_cast<ptrdiff_t>(groups) * group_scales;
     const unsigned char* tile = job.tiles;
@@ -106,28 +107,51 @@ struct nibble_product {
   }
 
   template <int M>
-  static FOVEA_INLINE void multiply_bytes(const unsigned char* starts, const int8_t* x, const unsigned char* bytes,
-                                          reg (&sums)[M][regs]) {
+  static FOVEA_INLINE void multiply_bytes(const unsigned char* starts, const int8_t* x,
+                                          const unsigned char* bytes, reg (&sums)[M][regs]) {
+    // Few rows have sums of their own for the high bits, so that two products are never in one's way; where
+    // all bytes are multiplied exactly, these are left where they stand and the sums are 16 times as large.
+    constexpr bool apart = M <= 2, shifts = !apart || !Dot::multiplies_all_bytes;
     const reg low_bits = Dot::spread(0x0f0f0f0f);
+    reg highs[apart ? M : 1][regs];
 #pragma GCC unroll 16
     for (int m = 0; m < M; ++m) {
       const reg start = Dot::spread(word_at(starts + 4 * m));
 #pragma GCC unroll 4
-      for (int i = 0; i < regs; ++i) sums[m][i] = start;
+      for (int i = 0; i < regs; ++i) {
+        sums[m][i] = start;
+        if (apart) highs[m][i] = Dot::spread(0);
+      }
     }
 #pragma GCC unroll 4
     for (int t = 0; t < 4; ++t)
 #pragma GCC unroll 4
       for (int i = 0; i < regs; ++i) {
-        if (M <= 2 && i % (lanes < 16 ? 2 : 1) == 0) __builtin_prefetch(bytes + 64 * t + 4 * lanes * i + 4096);
+        if (M <= 2 && i % (lanes < 16 ? 2 : 1) == 0)
+          __builtin_prefetch(bytes + 64 * t + 4 * lanes * i + 4096);
         const reg v = Dot::load(bytes + 64 * t + 4 * lanes * i), low = v & low_bits;
-        const reg high = reinterpret_cast<reg>(reinterpret_cast<typename vectors::halves>(v) >> 4) & low_bits;
+        const reg high = shifts ? shifted<4>(v) & low_bits : v & ~low_bits;
 #pragma GCC unroll 16
         for (int m = 0; m < M; ++m) {
           Dot::dot_bytes(sums[m][i], low, Dot::spread(word_at(x + 4 * (t * M + m))));
-          Dot::dot_bytes(sums[m][i], high, Dot::spread(word_at(x + 4 * ((t + 4) * M + m))));
+          Dot::dot_bytes(apart ? highs[m][i] : sums[m][i], high,
+                         Dot::spread(word_at(x + 4 * ((t + 4) * M + m))));
         }
       }
+    if constexpr (apart)
+#pragma GCC unroll 2
+      for (int m = 0; m < M; ++m)
+#pragma GCC unroll 4
+        for (int i = 0; i < regs; ++i) {
+          using words = typename vectors::words;
+          const words high = reinterpret_cast<words>(highs[m][i]);
+          sums[m][i] = reinterpret_cast<reg>(reinterpret_cast<words>(sums[m][i]) +
+                                             (shifts ? high : high >> 4));
+        }
+  }
+  template <int Count>
+  static FOVEA_INLINE reg shifted(reg x) { // of each half
+    return reinterpret_cast<reg>(reinterpret_cast<typename vectors::halves>(x) >> Count);
   }
   static FOVEA_INLINE int32_t word_at(const void* p) {
     int32_t x;

@@ -23,7 +23,6 @@ struct stored : avx2_registers {
   using values_dot = avx2_quads;
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
                               fixed_shape<1, 2, 1, 2>>;
-  using product_shapes = shapes;
 };
 
 struct arranged : avx2_registers {
@@ -37,7 +36,8 @@ struct arranged : avx2_registers {
                               fixed_shape<1, 4, 1, 4>>;
 };
 
-using nibbles = nibble_product<vnni_keys<avx2_byte_registers>, fixed_shape<4, 1, 1, 1>, fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
+using nibbles = nibble_product<vnni_keys<avx2_byte_registers>, fixed_shape<4, 1, 1, 1>,
+                               fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
 
 } // namespace
 // Prefill widens all panels once: a widening load has an instruction more than a plain one.

@@ -22,7 +22,6 @@ struct stored : avxvnni_registers {
   using values_dot = avxvnni_values;
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
                               fixed_shape<1, 2, 1, 2>>;
-  using product_shapes = shapes;
 };
 
 struct arranged : stored {
@@ -30,7 +29,8 @@ struct arranged : stored {
   using values_dot = word_pairs<avxvnni_registers>;
 };
 
-using nibbles = nibble_product<avxvnni_keys, fixed_shape<4, 1, 1, 1>, fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
+using nibbles =
+    nibble_product<avxvnni_keys, fixed_shape<4, 1, 1, 1>, fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
 
 } // namespace
 const fixed_kernel fixed_avxvnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVXVNNI, nullptr,

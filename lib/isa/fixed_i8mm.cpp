@@ -22,7 +22,6 @@ struct i8mm : neon_registers {
   using keys_dot = i8mm_keys<PieceStep>;
   using values_dot = i8mm_values<PieceStep>;
   using shapes = fixed_shapes<fixed_shape<4, 1, 2, 1>, fixed_shape<2, 1, 2, 1>, fixed_shape<1, 1, 1, 1>>;
-  using product_shapes = shapes;
 };
 using stored = i8mm<int8_t, 16>;
 using arranged = i8mm<eight_deep, 32>;

@@ -7,6 +7,7 @@
 namespace fovea::fixed {
 
 struct avx2_byte_registers : avx2_registers {
+  static constexpr bool multiplies_all_bytes = false;
   static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) {
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1)));
   }
