@@ -9,8 +9,7 @@
 #elif FOVEA_WITH_FIXED_DSP
 #include "fixed/dot/dsp_layer.hpp"
 #elif FOVEA_WITH_FIXED_THUMB
-#include "fixed/dot/plain_layer.hpp"
-#include "fixed/dot/thumb.hpp"
+#include "fixed/dot/thumb_layer.hpp"
 #else
 #include "fixed/dot/plain_layer.hpp"
 #include "fixed/dot/scalar.hpp"
@@ -32,7 +31,7 @@ const fixed_scaling fixed_dsp_scaling = fixed_scaling_of<group_product<row_produ
 #elif FOVEA_WITH_FIXED_THUMB
 const fixed_kernel fixed_thumb_kernel = compact_kernel_of<thumb_dot>(FOVEA_FIXED_THUMB);
 const fixed_product fixed_thumb_product = row_product<thumb_dot>::exact(FOVEA_FIXED_THUMB);
-const fixed_layer fixed_thumb_layer = row_layer<plain_layer<thumb_dot>>::at(FOVEA_FIXED_THUMB);
+const fixed_layer fixed_thumb_layer = row_layer<thumb_layer>::at(FOVEA_FIXED_THUMB);
 const fixed_scaling fixed_thumb_scaling = fixed_scaling_of<group_product<row_product<thumb_dot>>>(
     FOVEA_FIXED_THUMB);
 #elif FOVEA_WITH_FIXED_COMPACT
