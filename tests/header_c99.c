@@ -19,18 +19,20 @@ static int8_t key_panels[FOVEA_FIXED_PANELS(2, 3)], value_panels[FOVEA_FIXED_PAN
 
 static const int32_t dtypes[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I16};
 static const int32_t layouts[] = {FOVEA_ROWS, FOVEA_PANELS};
-static const int32_t isas[] = {FOVEA_ISA_BEST, FOVEA_SCALAR, FOVEA_SSE41, FOVEA_AVX2, FOVEA_AVX512, FOVEA_NEON, FOVEA_NEON64,
-                               FOVEA_SCALAR_NO_FMA};
+static const int32_t isas[] = {FOVEA_ISA_BEST, FOVEA_SCALAR, FOVEA_SSE41,  FOVEA_AVX2,
+                               FOVEA_AVX512,   FOVEA_NEON,   FOVEA_NEON64, FOVEA_SCALAR_NO_FMA};
 static const int32_t flags = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
 
 static int constants_are_right(void) {
-  return dtypes[0] == 0 && dtypes[4] == 4 && layouts[1] == 1 && isas[0] == 0 && FOVEA_ISA_END == 8 && flags == 15 && FOVEA_OK == 0 &&
-         FOVEA_REASON(FOVEA_RANGE | FOVEA_ARG_PART << 8) == FOVEA_RANGE && FOVEA_ARGUMENT(FOVEA_RANGE | FOVEA_ARG_PART << 8) == FOVEA_ARG_PART &&
-         FOVEA_UP16(0) == 0 && FOVEA_UP16(1) == 16 && FOVEA_UP16(16) == 16 && FOVEA_UP16(17) == 32 && FOVEA_VERSION >= 100;
+  const int32_t status = FOVEA_RANGE | FOVEA_ARG_PART << 8;
+  return dtypes[0] == 0 && dtypes[4] == 4 && layouts[1] == 1 && isas[0] == 0 && FOVEA_ISA_END == 8 &&
+         flags == 15 && FOVEA_OK == 0 && FOVEA_REASON(status) == FOVEA_RANGE &&
+         FOVEA_ARGUMENT(status) == FOVEA_ARG_PART && FOVEA_UP16(0) == 0 && FOVEA_UP16(1) == 16 &&
+         FOVEA_UP16(16) == 16 && FOVEA_UP16(17) == 32 && FOVEA_VERSION >= 100;
 }
 
 /* Two keys with equal scores: the result is the mean of their values. */
-static int attends(void *memory, size_t size) {
+static int attends(void* memory, size_t size) {
   const float q[3] = {0, 0, 0}, k[6] = {1, 2, 3, 4, 5, 6}, v[4] = {1, 10, 3, 30};
   float out[2] = {-1, -1};
   fovea_attention a = {0};
@@ -102,8 +104,8 @@ static int softmax_of_rows(void) {
   s.out = p;
   s.rows = 1;
   s.columns = 2;
-  return fovea_softmax(&s) == FOVEA_OK && p[0] == 0.5f && p[1] == 0.5f && fovea_fixed_softmax_s8(x8, NULL, 2, 1 << 30, 24, p8) == FOVEA_OK &&
-         p8[0] == 32768 && p8[1] == 32768;
+  return fovea_softmax(&s) == FOVEA_OK && p[0] == 0.5f && p[1] == 0.5f &&
+         fovea_fixed_softmax_s8(x8, NULL, 2, 1 << 30, 24, p8) == FOVEA_OK && p8[0] == 32768 && p8[1] == 32768;
 }
 
 static int quantises(void) {
@@ -118,7 +120,8 @@ static int quantises(void) {
 static int zeroed_structs_are_defaults(void) {
   fovea_attention by_memset, by_initialiser = {0};
   memset(&by_memset, 0, sizeof by_memset);
-  return by_initialiser.q.data == NULL && by_memset.flags == 0 && fovea_check(&by_initialiser) == fovea_check(&by_memset);
+  return by_initialiser.q.data == NULL && by_memset.flags == 0 &&
+         fovea_check(&by_initialiser) == fovea_check(&by_memset);
 }
 
 /* 0 when everything holds, else the number of the statement that does not. */

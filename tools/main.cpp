@@ -6,6 +6,7 @@
 
 #include "demo.hpp"
 #include "output.hpp"
+#include "sentence_model.hpp"
 #include "svg.hpp"
 #include "terminal.hpp"
 
@@ -40,12 +41,15 @@ std::string version_text() {
 const char* const help_text =
     "fovea: attention for the CPUs of edge devices\n"
     "\n"
-    "  fovea demo [flags]  attention on worked examples or on your own sentence\n"
-    "  fovea isa           the instruction sets that calls may use here\n"
-    "  fovea version       the version of the library\n"
-    "  fovea help          this text\n"
+    "  fovea demo [flags]   attention on worked examples or on your own sentence\n"
+    "  fovea embed [flags]  embeddings of lines of text, by the model all-MiniLM-L6-v2\n"
+    "  fovea bank [flags]   what this model makes of one word in two sentences\n"
+    "  fovea tokens [flags] the tokens that this model reads\n"
+    "  fovea isa            the instruction sets that calls may use here\n"
+    "  fovea version        the version of the library\n"
+    "  fovea help           this text\n"
     "\n"
-    "fovea demo --help lists the flags of demo.\n";
+    "fovea demo --help lists the flags of demo; so do the others.\n";
 
 std::string demo_help() {
   return "fovea demo [flags]\n\nWithout flags: equal bits and speed on this machine, then all worked "
@@ -74,7 +78,8 @@ void show_example(page& out, size_t index, int32_t isa, bool brief) {
 }
 
 void show_introduction(page& out, int32_t isa) {
-  const char* name = fovea_isa_name(isa == FOVEA_ISA_BEST ? fovea_isa() : isa);
+  const int32_t used = isa == FOVEA_ISA_BEST ? fovea_isa() : isa;
+  const char* name = used == 0 ? "of none: this build refuses floats" : fovea_isa_name(used);
   out.heading("fovea " + version_text() + ": attention on the CPU");
   out.say(
       "fovea computes attention on the CPUs of edge devices. Attention gives each word of a sentence a new "
@@ -135,10 +140,14 @@ std::string isa_text() {
 
 int run(const std::string& command, const std::vector<std::string>& arguments) {
   if (command == "demo") return run_demo(arguments);
+  if (command == "embed") return run_embed(arguments);
+  if (command == "bank") return run_bank(arguments);
+  if (command == "tokens") return run_tokens(arguments);
   const bool help = command == "help" || command == "--help" || command == "-h";
   const bool version = command == "version" || command == "--version";
   if (!help && !version && command != "isa")
-    throw usage_error("there is no command " + quote(command) + ": choose demo, isa, version or help");
+    throw usage_error("there is no command " + quote(command) +
+                      ": choose demo, embed, bank, tokens, isa, version or help");
   const bool of_command = arguments == std::vector<std::string>{"--help"};
   if (!arguments.empty() && !of_command)
     throw usage_error("the command " + command + " takes nothing more: leave out " + quote(arguments[0]));

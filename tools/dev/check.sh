@@ -24,6 +24,7 @@ check() {
   tools/check/symbols build/host/lib/libfovea.a
   tools/check/sizes build/host/lib/libfovea.a
   tools/check/readme
+  tools/check/names
   tools/check/systems || [ $? = 77 ]
 }
 
@@ -55,6 +56,8 @@ prove() {
   ASAN_OPTIONS=abort_on_error=1 FOVEA_FUZZ_CALLS=3000 build/sanitized/run-tests --no-skip "--test-case=prove_random_calls"
   prove_variant m55-gcc m55 "Cortex-M55, built by gcc" -DFOVEA_BOARD_COMPILER=gcc
   prove_variant m3-floats m3 "floats on a Cortex-M3, which has no FPU" -DFOVEA_COMPILES_TO_FPU=ON
+  say "a real model: its tokens, its embeddings in floats and int8"
+  prove_model
   say "a dozen mutants of the library, others each day"
   tools/mutate --seed "$(date +%Y%m%d)" --count 12 --minutes 10 --jobs "$(cores)"
   fuzz

@@ -78,7 +78,7 @@ jobs_of() {
     echo "$1 $isa"
   done
   case $1 in
-    host) printf '%s\n' "host freestanding" "host symbols" "host programs" "host integration" "host cost" ;;
+    host) printf '%s\n' "host freestanding" "host symbols" "host programs" "host integration" "host cost" "host model" ;;
     a72 | m?*) printf '%s\n' "$1 freestanding" "$1 symbols" ;;
     a76) echo "a76 integers-max" ;;
   esac
@@ -92,6 +92,7 @@ run_job() {
     *-integration) test_command "$1" integration ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^integration_' ;;
     *-cost) check_cost "$1" ;;
     m0-symbols | m3-symbols) test_command "$1" symbols tools/check/integers_only "build/$1/tests/freestanding" ;;
+    *-model) test_command "$1" model check_model ;;
     *-linked) test_command "$1" linked tools/check/linked "build/$1" ;;
     *-symbols) test_command "$1" symbols tools/check/symbols "build/$1/lib/libfovea.a" ;;
     *-integers-max) FOVEA_QEMU_CPU=max test_isa "$1" "$2" integers ;; # a CPU newer than any board, for i8mm

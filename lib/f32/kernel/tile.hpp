@@ -31,8 +31,8 @@ struct accumulator {
   }
 };
 
-// The same pointer, but the compiler no longer knows from where: else it keeps one for each row, most of them
-// in memory.
+// The same pointer, whose origin is hidden from the compiler. Else it keeps a pointer for each row, most of
+// them in memory.
 FOVEA_INLINE const float* forget_origin(const float* p) {
   __asm__("" : "+r"(p));
   return p;
@@ -90,6 +90,15 @@ template <class Rows, class Stored, class Load, class Isa, class Shape>
 FOVEA_INLINE void tile_step(const Rows& a, int k, const Stored* b, ptrdiff_t next, Load from,
                             accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
+  if constexpr (Shape::rows == 1 && !std::is_same_v<Stored, float>) {
+    // Each vector is used once: converted ones would only take registers if all of them came first.
+#pragma GCC unroll 16
+    for (int n = 0; n < Shape::vectors; ++n) {
+      if constexpr (Load::whole) from.fetch(b + n * next);
+      acc.at[0][n] = fma_by(a(0, k), from.template load<vector>(b + n * next), acc.at[0][n]);
+    }
+    return;
+  }
   vector y[Shape::vectors];
 #pragma GCC unroll 16
   for (int n = 0; n < Shape::vectors; ++n) {
@@ -171,7 +180,7 @@ FOVEA_INLINE void rest_of_turn(const Numbers& x, const Vector& y, vectors_of_b<I
   }
 }
 
-// Eight steps at a time, as often as depth allows; a, b and depth tell what is left.
+// Eight steps at a time, as often as depth allows. Leaves a, b and depth at the steps that remain.
 template <class Rows, class Stored, class Load, class Isa, class Shape>
 FOVEA_INLINE void tile_by_lane(Rows& a, panels_view<Stored>& b, int& depth, Load from,
                                accumulator<Isa, Shape>& acc) {

@@ -117,7 +117,7 @@ struct helium_dot {
   }
 
  private:
-  // VLD2 parts even from odd keys, VMOVNT and VSHRNT join them.
+  // VLD2 separates even and odd keys, VMOVNT and VSHRNT interleave them again.
   FOVEA_HOT static bool weigh_row(const int32_t* s, int32_t base, int32_t multiplier, int32_t up, int8_t* to,
                                   uint32_t& total) {
     const int32x4_t top = vdupq_n_s32(base);
@@ -199,8 +199,8 @@ struct helium_dot {
     add_dims<false, 1>(q, keys, depth, s);
   }
 
-  // Scores of 64 keys begin with, or grow by, 16 * Chunks dimensions, four keys a turn: sums want even
-  // registers, and there are seven.
+  // Scores of 64 keys begin with, or grow by, 16 * Chunks dimensions. Four keys per turn: VMLADAVA needs sums
+  // in even registers, of which there are seven.
   template <bool First, int Chunks>
   static FOVEA_COMPACT void add_dims(const int8_t* q, const int8_t* keys, int depth, int32_t* s,
                                      int count = fixed_block) {
@@ -249,9 +249,10 @@ struct helium_dot {
         : "lr", "memory");
   }
 
-  // Elements of values go by, two a turn. The weights of 48 keys stay in six registers, those of the last
-  // sixteen take turns in another: the first element ends with their high bytes, with which the second
-  // begins. Compilers part what LDRD and STRD join, and load without moving the pointer on.
+  // Two elements of values per turn. The weights of 48 keys stay in six registers. The seventh holds those of
+  // the last sixteen keys, low or high bytes: the first element ends with the high bytes, and the second
+  // begins with them. In assembly, because compilers split LDRD and STRD, and do not let loads move the
+  // pointer.
   template <bool First>
   FOVEA_HOT static void add_row(const int8_t* weights, const int8_t* values, int32_t* acc, int count) {
     const int8x16_t l0 = vldrbq_s8(weights), l1 = vldrbq_s8(weights + 16), l2 = vldrbq_s8(weights + 32);

@@ -96,7 +96,7 @@ struct plain_dot : Core {
       narrow(acc, half, f.shift, p.zero_out, reinterpret_cast<int16_t*>(out), p.v_dim);
   }
 
-  // Scores become octaves in place, before they are weighed: both at once want more registers than there are.
+  // Scores become octaves in place before weights are computed: for both at once there are too few registers.
   struct mapping {
     int32_t operator()(int32_t octaves) const { return octaves; }
     static int32_t absent() { return fixed_absent; }
@@ -118,8 +118,8 @@ struct plain_dot : Core {
   }
 
  private:
-  // Numbers of a row begin at a multiple of 64 bytes: compilers that may not access the unaligned use LDRD
-  // only where they know it.
+  // Numbers of a row begin at a multiple of 64 bytes. Compilers that may not use unaligned access take LDRD
+  // only where they know the alignment.
   static FOVEA_COMPACT int32_t* in_pairs(int32_t* x) {
     return static_cast<int32_t*>(__builtin_assume_aligned(x, 8));
   }

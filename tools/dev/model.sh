@@ -1,0 +1,52 @@
+# Part of ./dev: a real model, all-MiniLM-L6-v2, fetched once into the download cache.
+
+# Prints the folder of the model: FOVEA_MODEL_DIR, or the cache.
+model_folder() {
+  if [ -n "${FOVEA_MODEL_DIR:-}" ]; then
+    echo "$FOVEA_MODEL_DIR"
+  else
+    cmake -DPROJECT_BINARY_DIR="$root/build" -P tools/cmake/fetch_model.cmake 2>"$log_dir/model"
+  fi
+}
+
+# demo_model [ARG...]: `fovea bank`, then embeddings of a question and of three answers.
+demo_model() {
+  say "fetching all-MiniLM-L6-v2, unless it is here"
+  folder=$(model_folder) || fail "the model could not be fetched: put model.safetensors and vocab.txt into a folder and name it in FOVEA_MODEL_DIR."
+  build/host/tools/fovea bank --model "$folder" "$@" || return
+  for int8 in "" --int8; do
+    printf '\nThe first numbers of embeddings: fovea embed%s\n' "${int8:+ $int8}"
+    printf '%s\n' "Where do I keep my money?" "money in the bank" "the bank of the river" |
+      build/host/tools/fovea embed --model "$folder" $int8 | cut -d ' ' -f 1-6
+  done
+}
+
+# The embeddings have the bits that are written down, and the tokens are those of the reference where Python has it. Code 77: no model.
+check_model() {
+  folder=$(model_folder) || { echo "all-MiniLM-L6-v2 could not be fetched, so it was not run" && return 77; }
+  tools/check/minilm build/host/tools/fovea "$folder"
+}
+
+# prove_model: 200 sentences against float64, 10,000 lines against the reference tokenizer, in a Python of our own.
+prove_model() {
+  folder=$(model_folder) || { say "prove: all-MiniLM-L6-v2 could not be fetched, so it was not run." && return; }
+  tools/check/minilm build/host/tools/fovea "$folder"
+  python=build/python/bin/python
+  if ! { [ -x "$python" ] || python3 -m venv build/python; } >"$log_dir/python" 2>&1 ||
+    ! "$python" -m pip install --quiet --disable-pip-version-check numpy tokenizers >>"$log_dir/python" 2>&1; then
+    say "prove: numpy and tokenizers could not be installed, so nothing was compared with them; see build/log/python."
+    return
+  fi
+  "$python" tools/check/tokenizer build/host/tools/fovea "$folder"
+  "$python" tools/check/minilm --accuracy 200 build/host/tools/fovea "$folder"
+  for target in a53 a72 a76; do
+    reason=$(obstacle_of "$target")
+    if [ -n "$reason" ]; then
+      say "prove: the model was not run on $target: $reason."
+    else
+      say "the model on $target, emulated"
+      compile "$target-tools" "$target" fovea_tool -DFOVEA_BUILD_TOOLS=ON -DFOVEA_BUILD_TESTS=OFF -DCMAKE_EXE_LINKER_FLAGS=-static
+      tools/check/minilm --runner "$(emulator_of "$target") -cpu $(cpu_of "$target")" "build/$target-tools/tools/fovea" "$folder"
+    fi
+  done
+}
