@@ -57,12 +57,13 @@ static double gelu(double z) { return z * 0.5 * erfc(-z / sqrt(2.0)); }
 
 /* The largest difference to plain loops in double. */
 static double error_of_qkv(void) {
-  const float(*const parts[3])[width] = {w_q, w_k, w_v};
+  const float* const parts[3] = {&w_q[0][0], &w_k[0][0], &w_v[0][0]};
   double worst = 0;
   for (int t = 0; t < tokens; ++t)
     for (int o = 0; o < 3 * width; ++o) {
       double sum = 0;
-      for (int k = 0; k < width; ++k) sum += (double)x[t][k] * (double)parts[o / width][o % width][k];
+      for (int k = 0; k < width; ++k)
+        sum += (double)x[t][k] * (double)parts[o / width][o % width * width + k];
       worst = fmax(worst, fabs(sum - (double)qkv[t][o]));
     }
   return worst;

@@ -54,6 +54,7 @@ constexpr bool repeats_last_row = Shape::rows <= 4;
 struct strip {
   int32_t from, to;
   finish_job finish; // of output `from` and row 0
+  bool plain;        // nothing happens to sums on their way to y
 };
 
 // Sums of a tile: of `count` rows from `row` on, by `width` outputs from `c` on.
@@ -89,6 +90,11 @@ FOVEA_INLINE void product_tile(const product_job& job, const strip& s, int32_t c
   accumulator<Isa, Shape> acc;
   acc.clear();
   tile(rows, panels_view{w, next, static_cast<ptrdiff_t>(16)}, job.in, load_for<Isa, Shape, Element>{}, acc);
+  if (s.plain && count == Shape::rows && c >= s.from && c + width <= s.to) {
+    float* y = s.finish.y + row * s.finish.y_stride + (c - s.from);
+    return acc.each([&](int m, int n, auto& x)
+                        FOVEA_LAMBDA_INLINE { x.store(y + m * s.finish.y_stride + n * Shape::lanes); });
+  }
   alignas(Isa::lanes * sizeof(float)) float z[Shape::rows * width + (Isa::lanes > 1 ? 16 : 0)];
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(z + m * width + n * Shape::lanes); });
   finish_tile<Isa>(s, {z + fresh * width, row, count, c, width});
@@ -147,12 +153,17 @@ FOVEA_INLINE void multiply_strip(const product_job& job, const strip& s, int32_t
 template <class Isa, class Element>
 __attribute__((noinline)) void multiply_with(const product_job& job) {
   constexpr int unit = Isa::rows;
-  const int32_t held = held_floats / job.in / unit * unit, step = held < unit ? unit : held;
+  int32_t step = unit; // rows at a time
+  if (job.rows > unit && held_floats / job.in > unit) step = held_floats / job.in / unit * unit;
+  const finish_job& f = job.finish;
+  const bool plain = !f.bias && !f.residual && f.last_step == activation::none;
   for (int32_t row = 0; row < job.rows; row += step) {
     const int32_t end = job.rows - row < step ? job.rows : row + step;
-    for (int32_t c = job.from; c < job.to; c += strip_columns) {
-      const int32_t to = job.to - c < strip_columns ? job.to : c + strip_columns;
-      strip s{c, to, job.finish};
+    const int32_t columns = end - row == 1 ? job.to - job.from
+                                           : strip_columns; // one row meets no weight again
+    for (int32_t c = job.from; c < job.to; c += columns) {
+      const int32_t to = job.to - c < columns ? job.to : c + columns;
+      strip s{c, to, job.finish, plain};
       if (s.finish.bias) s.finish.bias += c;
       if (s.finish.residual) s.finish.residual += c;
       s.finish.y += c;
