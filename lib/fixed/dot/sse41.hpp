@@ -61,21 +61,6 @@ struct sse41_registers {
   }
 };
 
-using sse41_pairs = word_pairs<sse41_registers>;
 using sse41_quads = word_quads<sse41_registers>;
-
-// Panels of bytes become panels of 16 bits: groups four deep become two groups two deep. The bytes stand in
-// the second half of the room: front to back, the writer never passes the reader.
-static inline void sse41_widen_and_split(int8_t* room, ptrdiff_t count) {
-  const __m128i order = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
-  for (const int8_t *from = room + count, *const end = from + count; from != end; from += 64, room += 128) {
-    __m128i x[4];
-    for (int i = 0; i < 4; ++i) x[i] = _mm_shuffle_epi8(sse41_registers::load(from + 16 * i), order);
-    for (int i = 0; i < 4; ++i) {
-      sse41_registers::store(room + 16 * i, _mm_cvtepi8_epi16(x[i]));
-      sse41_registers::store(room + 64 + 16 * i, _mm_cvtepi8_epi16(_mm_unpackhi_epi64(x[i], x[i])));
-    }
-  }
-}
 
 } // namespace fovea::fixed
