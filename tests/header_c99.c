@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "fovea/fixed.h"
+#include "fovea/fixed_linear.h"
 #include "fovea/fixed_quantize.h"
 #include "fovea/fixed_softmax.h"
 #include "fovea/fovea.h"

@@ -1,5 +1,5 @@
-// AVX2: unsigned by signed bytes by VPMADDUBSW. Exact only while the unsigned bytes are small, as the four bits
-// of a weight are: two products of bytes up to 127 would saturate.
+// AVX2: unsigned by signed bytes by VPMADDUBSW. Exact only while the unsigned bytes are small, as the four
+// bits of a weight are: two products of bytes up to 127 would saturate.
 #pragma once
 #include "fixed/dot/avx2.hpp"
 #include "fixed/dot/vnni.hpp"

@@ -1,12 +1,13 @@
 // Static layers with SMLAD in three instructions for four products. A word of weights holds bytes b0 + 128,
-// b1, b2 + 128, b3: as two halves 256 b1 + b0 + 128 and 256 b3 + b2 + 128, by which it is multiplied as it is.
-// The row stands as pairs of x1 - 127, x3 - 127 and of 256 x0 - (x1 - 127), 256 x2 - (x3 - 127), which just
-// fit 16 bits. Then
+// b1, b2 + 128, b3: as two halves 256 b1 + b0 + 128 and 256 b3 + b2 + 128, by which it is multiplied as it
+// is. The row stands as pairs of x1 - 127, x3 - 127 and of 256 x0 - (x1 - 127), 256 x2 - (x3 - 127), which
+// just fit 16 bits. Then
 //
-//   (256 b1 + b0 + 128) (x1 - 127) + (b0 + 128) (256 x0 - (x1 - 127)) = 256 (b1 x1 - 127 b1 + b0 x0 + 128 x0)
+//   (256 b1 + b0 + 128) (x1 - 127) + (b0 + 128) (256 x0 - (x1 - 127))
+//       = 256 (b1 x1 - 127 b1 + b0 x0 + 128 x0)
 //
-// so UXTB16 takes apart every second byte only. 127 b1 is in the packed bias, 128 x0 in the start of the sums.
-// Modulo 2^32 all of it is exact while sums stay below 2^23: for 256 products.
+// so UXTB16 takes apart every second byte only. 127 b1 is in the packed bias, 128 x0 in the start of the
+// sums. Modulo 2^32 all of it is exact while sums stay below 2^23: for 256 products.
 #pragma once
 #include "fixed/dot/dsp.hpp"
 #include "fixed/row_layer.hpp"
