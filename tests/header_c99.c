@@ -3,6 +3,7 @@
 
 #include "fovea/cache.h"
 #include "fovea/fixed.h"
+#include "fovea/fixed_linear.h"
 #include "fovea/fixed_quantize.h"
 #include "fovea/fixed_softmax.h"
 #include "fovea/fovea.h"

@@ -3,6 +3,7 @@
 #include "fovea/cache.h"
 #include "fovea/fixed.h"
 #include "fovea/fixed.hpp"
+#include "fovea/fixed_linear.h"
 #include "fovea/fixed_quantize.h"
 #include "fovea/fixed_softmax.h"
 #include "fovea/fixed_softmax.hpp"
@@ -15,6 +16,8 @@ FOVEA_ASSERT_FITS(scratch, 3, 2);
 static unsigned char fast_scratch[FOVEA_SCRATCH_FAST(3, 2, 4, 20)];
 static unsigned char integer_scratch[FOVEA_FIXED_SCRATCH_ROWS(3, 2)];
 static int8_t panels[FOVEA_FIXED_PANELS(2, 3)];
+static int8_t layer[FOVEA_FIXED_LINEAR_BYTES(3, 2)];
+static unsigned char layer_scratch[FOVEA_FIXED_LINEAR_SCRATCH(3, 1)];
 static fovea::fixed_attention<float, 4, 2, 16, 32> memory;
 static fovea::scratch<64, 32> typed_scratch;
 static FOVEA_CACHE_ALIGN unsigned char
@@ -31,5 +34,6 @@ int main() {
   const std::int32_t cached = typed_cache.init(20, 4) | typed_cache.append({row, 0, 0}, {row, 0, 0}) |
                               cache[0];
   return cached + FOVEA_REASON(status) + FOVEA_ARGUMENT(status) + (scale.refusal ? 1 : 0) + scratch[0] +
-         fast_scratch[0] + integer_scratch[0] + panels[0] + typed_scratch.bytes[0];
+         fast_scratch[0] + integer_scratch[0] + panels[0] + layer[0] + layer_scratch[0] +
+         fovea::make_fixed_multiplier(0.5).shift + typed_scratch.bytes[0];
 }
