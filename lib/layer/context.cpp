@@ -55,7 +55,7 @@ int32_t check_kv(const layer_plan& p, void* kv, size_t size, byte_range scratch)
 
 int32_t project_context(const layer_plan& p, void* kv, size_t kv_size, void* scratch, size_t size) {
   if (const int32_t s = check_scratch(p, scratch, size)) return s;
-  byte_range given;
+  byte_range given = {};
   range_of(scratch, size, given);
   if (const int32_t s = check_kv(p, kv, kv_size, given)) return s;
   const int64_t row = static_cast<int64_t>(sizeof(float)) * p.k_width,
