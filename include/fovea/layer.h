@@ -116,9 +116,8 @@ FOVEA_API int32_t fovea_project_context(const fovea_layer_call *c, void *kv, siz
    FOVEA_AS_SIZE(context_tokens) * FOVEA_AS_SIZE((dim) + (v_dim)) + FOVEA_FIXED_SCRATCH_ROWS(dim, v_dim))
 /* Of both: the larger of a product and an attention; rows of queries, keys, values and heads; and KV heads
  * whose first output is a multiple of 16. */
-#define FOVEA_LAYER_INNER(width, attention)                                                          \
-  (FOVEA_MULTIPLY_SCRATCH(width, 1, FOVEA_I8) > (attention) ? FOVEA_MULTIPLY_SCRATCH(width, 1, FOVEA_I8) \
-                                                            : (attention))
+#define FOVEA_LAYER_INNER(width, attention) \
+  (64 + FOVEA_LINEAR_ROW(width) > (attention) ? 64 + FOVEA_LINEAR_ROW(width) : (attention))
 #define FOVEA_LAYER_ROWS(tokens, context_tokens, q_heads, kv_heads, dim, v_dim, at_once, gap)        \
   (sizeof(float) *                                                                                   \
    (FOVEA_AS_SIZE(tokens) * (FOVEA_UP16((at_once) * ((q_heads) / (kv_heads)) * (dim)) + (gap) +      \
