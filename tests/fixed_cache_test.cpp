@@ -277,7 +277,7 @@ uint32_t mix_words(uint32_t sum, const uint32_t* words, size_t count) {
   for (size_t i = 0; i < count; ++i) sum = mix(sum, words[i]);
   return sum;
 }
-constexpr size_t header_words = 24, check_word = 23;
+constexpr size_t check_word = 31;
 
 struct image_reader {
   const cache_case& c;

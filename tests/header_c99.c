@@ -6,6 +6,7 @@
 #include "fovea/fixed_softmax.h"
 #include "fovea/fovea.h"
 #include "fovea/layer.h"
+#include "fovea/linear.h"
 #include "fovea/ops.h"
 
 int fovea_header_c99(void);
@@ -101,6 +102,26 @@ static int attends_in_integers(int32_t layout) {
   return out[0] == 2 && out[1] == 20;
 }
 
+/* Two inputs, one output and fifteen that do not exist: packed at build time, as for flash. */
+static const float packed_in_flash[FOVEA_LINEAR_BYTES(2, 1, FOVEA_F32) / sizeof(float)] = {3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4};
+static unsigned char product_scratch[FOVEA_MULTIPLY_SCRATCH(2, 1, FOVEA_I8)];
+
+static int multiplies(void) {
+  static const float weights[2] = {3, 4}, bias[1] = {0.5f}, x[4] = {1, 1, 2, -1};
+  static const fovea_linear linear = {packed_in_flash, bias, 2, 1, FOVEA_F32, {0, 0, 0}};
+  float packed[FOVEA_LINEAR_BYTES(2, 1, FOVEA_F32) / sizeof(float)], y[2] = {0, 0};
+  fovea_rows_in rows = {0};
+  fovea_product p = {0};
+  rows.data = weights;
+  if (fovea_pack_linear(packed, sizeof packed, 2, 1, FOVEA_F32, 0, &rows, 1) != FOVEA_OK) return 0;
+  if (memcmp(packed, packed_in_flash, sizeof packed) != 0 || fovea_linear_size(2, 1, FOVEA_F32) != sizeof packed) return 0;
+  p.w = &linear;
+  p.x.data = x;
+  p.y.data = y;
+  p.rows = 2;
+  return fovea_multiply(&p, product_scratch, sizeof product_scratch) == FOVEA_OK && y[0] == 7.5f && y[1] == 2.5f;
+}
+
 static int softmax_of_rows(void) {
   const float x[2] = {1, 1};
   const int8_t x8[2] = {7, 7};
@@ -141,6 +162,7 @@ int fovea_header_c99(void) {
   if (!attends_in_integers(FOVEA_PANELS)) return 6;
   if (!softmax_of_rows()) return 7;
   if (!quantises()) return 8;
-  if (!runs_a_layer()) return 9;
+  if (!multiplies()) return 9;
+  if (!runs_a_layer()) return 10;
   return 0;
 }

@@ -86,10 +86,11 @@ class Library:
         found = {name(isa).decode(): isa for isa in range(1, 32) if has(isa) == 1}
         return {isa: found[isa] for isa in wanted if isa in found}
 
-    def variants(self):
+    def variants(self, narrow):
         """class, name, int8 weights, int8 attention, ISA, integer ISA."""
-        floats = self.isas(FLOAT_ISAS, self.calls.fovea_has_isa, self.calls.fovea_isa_name)
-        integers = self.isas(FIXED_ISAS, self.calls.fovea_fixed_has_isa, self.calls.fovea_fixed_isa_name)
+        float_isas, fixed_isas = (("avx2",), ("avx2",)) if narrow else (FLOAT_ISAS, FIXED_ISAS)
+        floats = self.isas(float_isas, self.calls.fovea_has_isa, self.calls.fovea_isa_name)
+        integers = self.isas(fixed_isas, self.calls.fovea_fixed_has_isa, self.calls.fovea_fixed_isa_name)
         for name, isa in floats.items():
             yield "f32", name, 0, 0, isa, 0
         for name, isa in integers.items():
@@ -145,7 +146,7 @@ def add(of_class, name, made, right, limit):
     of_class[name] = made
 
 
-def contenders(library, graph_of, feed, right, prepare):
+def contenders(variants, graph_of, feed, right, prepare):
     """class -> name -> what runs it. Graphs that are far from the fastest of their class are left out."""
     classes = {"f32": {}, "int8": {}}
     for kind in KINDS:
@@ -159,7 +160,7 @@ def contenders(library, graph_of, feed, right, prepare):
         trial = {name: min(sample(made.run, 2) for _ in range(5)) for name, made in of_class.items()}
         for name in [name for name in trial if trial[name] > 1.2 * min(trial.values())]:
             del of_class[name]
-    for kind, name, *how in library.variants():
+    for kind, name, *how in variants:
         add(classes[kind], name, prepare(name, how), right, 1e-4 if kind == "f32" else 0.3)
     return classes
 
@@ -200,14 +201,14 @@ def empty_call():
     return min(sample(session.run, 200) for _ in range(20))
 
 
-def prepared(work, tokens, library, random, model):
+def prepared(work, tokens, library, variants, random, model):
     if work == "layer":
         layer = model["layers"][0]
         x = aligned(random.standard_normal((1, tokens, WIDTH), np.float32))
-        return contenders(library, lambda kind: layer_graph(kind, tokens, HEADS, layer), ("x", x), reference(layer, x),
+        return contenders(variants, lambda kind: layer_graph(kind, tokens, HEADS, layer), ("x", x), reference(layer, x),
                           lambda name, how: fovea_layer(library, layer, x, name, how))
     ids = random.integers(0, VOCABULARY, (1, tokens), np.int32)
-    return contenders(library, lambda kind: encoder_graph(kind, tokens, HEADS, model), ("ids", ids), None,
+    return contenders(variants, lambda kind: encoder_graph(kind, tokens, HEADS, model), ("ids", ids), None,
                       lambda name, how: fovea_encoder(library, model, ids, name, how))
 
 
@@ -217,6 +218,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=31, help="samples of each result")
     parser.add_argument("--works", default="layer,model", help="layer, model, or both with a comma between")
     parser.add_argument("--tokens", help="lengths, with commas between")
+    parser.add_argument("--narrow", action="store_true", help="only ISAs up to AVX2, because ONNX Runtime has no more here (without_avx512.py)")
     given = parser.parse_args()
     if not os.path.exists(given.library):
         sys.exit(f"layer_peers: there is no {given.library}: build the target fovea_shared, and give bench/peers/libfovea_shared.so of its folder")
@@ -224,14 +226,16 @@ def main():
     ours = min(sample(library.calls.fovea_version, 2000) for _ in range(20))
     print(f"layer: {WIDTH} ({HEADS} x {WIDTH // HEADS}); model: {LAYERS} layers with MLPs of {INNER}. One thread: median us of CPU time; x: times as fast"
           " (with the 10th percentiles)")
-    print(f"ONNX Runtime {onnxruntime.__version__} on the ISA that it chooses; an empty call: fovea {ours * 1e6:.1f} us, ONNX Runtime {empty_call() * 1e6:.1f} us")
+    chosen = "without AVX-512" if given.narrow else "on the ISA that it chooses"
+    print(f"ONNX Runtime {onnxruntime.__version__} {chosen}; an empty call: fovea {ours * 1e6:.1f} us, ONNX Runtime {empty_call() * 1e6:.1f} us")
     print(f"{'tokens':10} {'class':5} {'fovea':26} {'fovea us':>9} {'ORT us':>9} {'x':>6} {'':7}  fastest graph")
     random = np.random.default_rng(1)
     model = random_model(random)
+    variants = list(library.variants(given.narrow))
     for work in given.works.split(","):
         lengths = [int(n) for n in given.tokens.split(",")] if given.tokens else LENGTHS[work]
         for tokens in lengths:
-            seconds = measure(prepared(work, tokens, library, random, model), max(2, given.rounds))
+            seconds = measure(prepared(work, tokens, library, variants, random, model), max(2, given.rounds))
             for kind in ("f32", "int8"):
                 print_class(f"{work} {tokens}", kind, seconds)
 

@@ -1,7 +1,7 @@
 """For gdb: ONNX Runtime as on a core without AVX-512, AVX-VNNI and AMX. It has no setting for that, so each of its cpuid instructions gets the
 answer of this core with those bits cleared. Nothing else is changed, and code that runs meets no breakpoint. fovea asks the core itself.
 
-  gdb -q -batch -x without_avx512.py --args python layer_peers.py PATH/TO/libfovea_shared.so
+  gdb -q -batch -nx -iex "set auto-load python-scripts off" -x without_avx512.py --args python layer_peers.py PATH/TO/libfovea_shared.so --narrow
 """
 import os
 import re
@@ -86,7 +86,5 @@ known = answers()
 gdb.execute("set pagination off")
 gdb.execute("set breakpoint pending on")
 gdb.execute("set print thread-events off")
-gdb.execute("set auto-solib-add on")
-gdb.execute("handle SIGILL nostop noprint pass")
 gdb.events.new_objfile.connect(loaded)
 gdb.execute("run")

@@ -54,8 +54,6 @@ FOVEA_API int32_t fovea_cache_branch(void *image, size_t size, const fovea_cache
 /* All of the tokens or none. F32 takes FOVEA_F32; I8 takes FOVEA_I8 without scales, and FOVEA_F32 with them.
  * k is [kv_heads][tokens][dim], v is [kv_heads][tokens][v_dim]. */
 FOVEA_API int32_t fovea_cache_append(void *image, const fovea_in *k, const fovea_in *v, int32_t tokens);
-/* The same for small firmware: only int8 rows. */
-FOVEA_API int32_t fovea_cache_append_s8(void *image, const fovea_in *k, const fovea_in *v, int32_t tokens);
 /* Forgets the tokens from `length` on. Of a ring, only as far as its window is still there. */
 FOVEA_API int32_t fovea_cache_truncate(void *image, int32_t length);
 FOVEA_API int32_t fovea_cache_reset(void *image); /* forgets all of its own tokens */
@@ -67,6 +65,11 @@ FOVEA_API int32_t fovea_cache_reset(void *image); /* forgets all of its own toke
 FOVEA_API int32_t fovea_cache_view(const void *image, fovea_segments *segments, fovea_attention *a);
 FOVEA_API int32_t fovea_cache_view_fixed(const void *image, fovea_segments *segments,
                                          fovea_fixed_attention *a);
+
+/* The same for small firmware, beside fovea_fixed_attend_plain: int8 rows under one scale, neither ring nor
+ * branch. All else is FOVEA_UNSUPPORTED and is not linked. */
+FOVEA_API int32_t fovea_cache_append_plain(void *image, const fovea_in *k, const fovea_in *v, int32_t tokens);
+FOVEA_API int32_t fovea_cache_view_plain(const void *image, fovea_fixed_attention *a);
 
 FOVEA_API int32_t fovea_cache_length(const void *image);     /* tokens from position 0 on; -1: not an image */
 /* Counts commits, modulo 2^32: which of two copies is newer. 0: not an image. */

@@ -43,7 +43,7 @@ extern "C" {
 /* Constants are int32_t in each struct, because the size of an enum differs between ARM compilers. */
 
 /* dtype. Attention takes FOVEA_F32 only; linear.h takes weights of others. */
-enum { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2, FOVEA_I8 = 3, FOVEA_I16 = 4 };
+enum { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2, FOVEA_I8 = 3, FOVEA_I16 = 4, FOVEA_I4 = 5 };
 
 /* layout. FOVEA_ROWS: `dim` contiguous elements per token. FOVEA_PANELS (k only): [keys/16][dim][16], as
  * fovea_pack_keys writes it. The last panel must be readable as a whole; what it holds behind the last key

@@ -15,39 +15,31 @@ bool finite_and_not_negative(float x) {
   return bits < 0x7f800000u; // the sign is off, the exponent is not all ones
 }
 
-// False on overflow.
-bool reserve(size_t count, size_t bytes, size_t& end, size_t& begin) {
-  size_t size;
-  begin = end;
-  return !__builtin_mul_overflow(count, bytes, &size) && !__builtin_add_overflow(end, size, &end) &&
-         end <= PTRDIFF_MAX;
-}
-
-constexpr size_t size_of(int32_t n) { return static_cast<size_t>(static_cast<uint32_t>(n)); }
-
 // Where everything stands, for a shape that is right but for its size. False on overflow.
-bool lay_out(const fovea_cache_shape& s, int32_t base, layout& at) {
+bool lay_out(header& h) {
+  const fovea_cache_shape& s = h.shape;
+  layout& at = h.at;
   const bool int8 = s.dtype == FOVEA_I8;
   at.step = int8 ? 64 : 16;
-  at.first = down_to(base, at.step);
+  at.first = down_to(h.base, at.step);
   at.element = int8 ? 1 : 4;
   at.depth = int8 ? up_to(s.dim, 16) : s.dim;
   at.width = int8 ? up_to(s.v_dim, 16) : s.v_dim;
   at.places = up_to(s.capacity, at.step);
-  at.scales = int8 && s.k_largest > 0;
-  const int32_t kept = up_to(s.keep_first > base ? s.keep_first : base, at.step) - at.first;
+  const int32_t kept = up_to(s.keep_first > h.base ? s.keep_first : h.base, at.step) - at.first;
   at.ring = at.first + (s.window == 0 ? at.places : kept);
   at.modulus = at.places - (at.ring - at.first);
-  const size_t heads = size_of(s.kv_heads), places = size_of(at.places), element = size_of(at.element);
-  const size_t scales = at.scales ? heads : 0;
-  at.k_head = places * size_of(at.depth) * element;
-  at.v_head = places * size_of(at.width) * element;
-  at.bytes = FOVEA_CACHE_HEADER;
-  return !__builtin_mul_overflow(places, size_of(at.depth) * element, &at.k_head) &&
-         !__builtin_mul_overflow(places, size_of(at.width) * element, &at.v_head) &&
-         reserve(heads, at.k_head, at.bytes, at.k) && reserve(heads, at.v_head, at.bytes, at.v) &&
-         reserve(scales, places * sizeof(int32_t), at.bytes, at.multipliers) &&
-         reserve(scales, places * sizeof(int16_t), at.bytes, at.weights);
+  const size_t scales = s.score_multiplier ? sizeof(int32_t) + sizeof(int16_t) : 0;
+  const size_t token = size_of(at.depth + at.width) * size_of(at.element) + scales;
+  size_t bytes;
+  if (__builtin_mul_overflow(size_of(s.kv_heads), token, &bytes) ||
+      __builtin_mul_overflow(bytes, size_of(at.places), &bytes) ||
+      bytes > size_t{PTRDIFF_MAX} - FOVEA_CACHE_HEADER)
+    return false;
+  bytes += FOVEA_CACHE_HEADER;
+  h.bytes_low = static_cast<uint32_t>(bytes);
+  h.bytes_high = static_cast<uint32_t>(uint64_t{bytes} >> 32);
+  return true;
 }
 
 int32_t check_scales(fovea_cache_shape& s) {
@@ -79,9 +71,8 @@ uint32_t check_of(const image_head& head, const slot& s) {
 
 } // namespace
 
-FOVEA_ONCE int32_t check_shape(const fovea_cache_shape& wanted, int32_t base, fovea_cache_shape& shape,
-                               layout& at) {
-  fovea_cache_shape& s = shape;
+FOVEA_ONCE int32_t check_shape(const fovea_cache_shape& wanted, header& h) {
+  fovea_cache_shape& s = h.shape;
   s = wanted;
   for (int32_t word : s.reserved)
     if (word) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
@@ -90,17 +81,18 @@ FOVEA_ONCE int32_t check_shape(const fovea_cache_shape& wanted, int32_t base, fo
   if (s.v_dim < 0 || s.v_dim > 1024) return refusal(FOVEA_SIZE, FOVEA_ARG_V_DIM);
   if (!s.v_dim) s.v_dim = s.dim;
   if (s.dtype != FOVEA_F32 && s.dtype != FOVEA_I8) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
-  if (s.capacity < 1 || s.capacity > greatest_tokens - base) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
+  if (s.capacity < 1 || s.capacity > greatest_tokens - h.base) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
   if (s.window < 0 || s.window > greatest_tokens) return refusal(FOVEA_RANGE, FOVEA_ARG_RING);
   if (s.keep_first < 0 || s.keep_first > greatest_tokens) return refusal(FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST);
   if (const int32_t status = check_scales(s)) return status;
-  return lay_out(s, base, at) ? int32_t{FOVEA_OK} : refusal(FOVEA_OVERFLOW, FOVEA_ARG_KEYS);
+  return lay_out(h) ? int32_t{FOVEA_OK} : refusal(FOVEA_OVERFLOW, FOVEA_ARG_KEYS);
 }
 
-FOVEA_ONCE int32_t check_ring(const fovea_cache_shape& s, const layout& at) {
+FOVEA_ONCE int32_t check_ring(const header& h) {
+  const fovea_cache_shape& s = h.shape;
   if (s.window == 0) return s.keep_first ? refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_KEEP_FIRST) : 0;
-  if (s.capacity % at.step != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_KEYS);
-  return at.modulus >= at.step && s.window <= at.modulus - at.step
+  if (s.capacity % h.at.step != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_KEYS);
+  return h.at.modulus >= h.at.step && s.window <= h.at.modulus - h.at.step
              ? int32_t{FOVEA_OK}
              : refusal(FOVEA_TOO_SMALL, FOVEA_ARG_KEYS); // not even one token may be appended
 }
@@ -124,13 +116,16 @@ FOVEA_ONCE int32_t open(const void* image, opened& c, bool any_order) {
   const header& h = c.head->fixed;
   if (h.magic != magic || h.format != format) return refusal(FOVEA_FOREIGN, FOVEA_ARG_IMAGE);
   if (h.check != check_of(h) || !newest_slot(*c.head, c.now)) return refusal(FOVEA_DAMAGED, FOVEA_ARG_IMAGE);
-  lay_out(h.shape, h.base, c.at);
   if (!any_order && h.panel_order != panel_order_of(h.shape))
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_IMAGE);
   return FOVEA_OK;
 }
 
-bool range_of_image(const opened& c, byte_range& bytes) { return range_of(c.head, c.at.bytes, bytes); }
+FOVEA_ONCE int32_t open_plain(const void* image, opened& c) {
+  if (const int32_t status = open(image, c)) return status;
+  const bool plain = c.holds_int8() && !c.scaled() && c.shape().window == 0 && c.head->fixed.base == 0;
+  return plain ? int32_t{FOVEA_OK} : refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_IMAGE);
+}
 
 void close_slots(image_head& head) {
   for (auto& each : head.slots) {
@@ -146,10 +141,7 @@ void write_header(opened& c, const header& h) {
   to.magic = magic;
   to.format = format;
   to.panel_order = panel_order_of(h.shape);
-  to.bytes_low = static_cast<uint32_t>(c.at.bytes);
-  to.bytes_high = static_cast<uint32_t>(uint64_t{c.at.bytes} >> 32);
   to.check = check_of(to);
-  for (uint32_t& word : c.head->unused) word = 0;
 }
 
 // Data that was written before must be in memory before any byte of the slot.
@@ -170,9 +162,9 @@ void commit(opened& c, slot next) {
 } // namespace fovea::cache
 
 size_t fovea_cache_size(const fovea_cache_shape* shape) {
-  fovea_cache_shape s;
-  fovea::cache::layout at;
-  return shape && fovea::cache::check_shape(*shape, 0, s, at) == FOVEA_OK ? at.bytes : 0;
+  fovea::cache::header h = {};
+  if (!shape || fovea::cache::check_shape(*shape, h)) return 0;
+  return static_cast<size_t>(uint64_t{h.bytes_high} << 32 | h.bytes_low);
 }
 
 int32_t fovea_cache_length(const void* image) {

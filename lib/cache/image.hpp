@@ -12,6 +12,37 @@ constexpr uint32_t magic = 0x43564b46; // "FKVC" in memory
 constexpr uint32_t format = 1;
 constexpr int32_t greatest_tokens = 0x3fffffff; // as in integer calls
 
+constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) & -step; }
+constexpr int32_t down_to(int32_t n, int32_t step) { return n & -step; }
+constexpr size_t size_of(int32_t n) { return static_cast<size_t>(static_cast<uint32_t>(n)); } // of a count
+
+// What follows from a shape, as the header keeps it. A token has a place: those below `ring` stand in order,
+// later ones wrap.
+struct layout {
+  int32_t step;          // tokens of a panel of K and V together
+  int32_t first;         // the first token that this image holds
+  int32_t ring, modulus; // first token of the ring, and its size; without a ring it is never reached
+  int32_t places;
+  int32_t depth, width; // of a token in panels of K, in rows or panels of V
+  int32_t element;      // bytes
+
+  constexpr int32_t place(int32_t token) const {
+    return token < ring ? token - first : ring - first + rest(token - ring);
+  }
+  // How many of `count` tokens from `token` on stand side by side.
+  constexpr int32_t side_by_side(int32_t token, int32_t count) const {
+    const int32_t room = places - place(token);
+    return count < room ? count : room;
+  }
+
+  // Bytes of a KV head.
+  size_t k_head() const { return size_of(places) * size_of(depth) * size_of(element); }
+  size_t v_head() const { return size_of(places) * size_of(width) * size_of(element); }
+
+ private:
+  constexpr int32_t rest(int32_t n) const { return n < modulus ? n : n - quotient(n, modulus) * modulus; }
+};
+
 // Written by init and branch, then constant.
 struct header {
   uint32_t magic, format;
@@ -20,7 +51,8 @@ struct header {
   uint32_t base_sum;   // the checksum of the parent's own tokens below base
   uint32_t bytes_low, bytes_high;
   fovea_cache_shape shape; // with its defaults resolved
-  uint32_t check;          // of all words before
+  layout at;
+  uint32_t check; // of all words before
 };
 
 // A commit writes the slot that is not current. The current one is the newest whose check fits.
@@ -34,64 +66,55 @@ struct slot {
 
 struct image_head {
   header fixed;
-  uint32_t unused[32 - sizeof(header) / 4];
   struct {
     slot state;
     uint32_t unused[3];
   } slots[2];
 };
-static_assert(sizeof(image_head) == FOVEA_CACHE_HEADER && sizeof(slot) == 20);
-
-constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) & -step; }
-constexpr int32_t down_to(int32_t n, int32_t step) { return n & -step; }
-
-// What follows from a header. A token has a place: those below `ring` stand in order, later ones wrap.
-struct layout {
-  int32_t step;          // tokens of a panel of K and V together
-  int32_t first;         // the first token that this image holds
-  int32_t ring, modulus; // first token of the ring, and its size; without a ring it is never reached
-  int32_t depth, width;  // of a token in panels of K, in rows or panels of V
-  int32_t element;       // bytes
-  int32_t places;
-  bool scales;
-  size_t k_head, v_head, k, v, multipliers, weights, bytes; // in bytes, from the beginning of the image
-
-  constexpr int32_t place(int32_t token) const {
-    return token < ring ? token - first : ring - first + quotient_rest(token - ring);
-  }
-  // How many of `count` tokens from `token` on stand side by side.
-  constexpr int32_t side_by_side(int32_t token, int32_t count) const {
-    const int32_t room = places - place(token);
-    return count < room ? count : room;
-  }
-
- private:
-  constexpr int32_t quotient_rest(int32_t n) const {
-    return n < modulus ? n : n - quotient(n, modulus) * modulus;
-  }
-};
+static_assert(sizeof(header) == 128 && sizeof(slot) == 20 && sizeof(image_head) == FOVEA_CACHE_HEADER);
 
 // An image that was opened: its header is right.
 struct opened {
   image_head* head;
   slot now;
-  layout at;
 
   const fovea_cache_shape& shape() const { return head->fixed.shape; }
-  unsigned char* bytes() const { return reinterpret_cast<unsigned char*>(head); }
+  const layout& at() const { return head->fixed.at; }
   bool holds_int8() const { return shape().dtype == FOVEA_I8; }
+  bool scaled() const { return shape().score_multiplier != 0; }
+
+  unsigned char* bytes() const { return reinterpret_cast<unsigned char*>(head); }
+  unsigned char* keys(int32_t kv_head) const {
+    return bytes() + FOVEA_CACHE_HEADER + size_of(kv_head) * at().k_head();
+  }
+  unsigned char* values(int32_t kv_head) const {
+    return keys(shape().kv_heads) + size_of(kv_head) * at().v_head();
+  }
+  // Scales, by place.
+  int32_t* multipliers(int32_t kv_head) const {
+    return reinterpret_cast<int32_t*>(values(shape().kv_heads)) + size_of(kv_head) * size_of(at().places);
+  }
+  int16_t* weights(int32_t kv_head) const {
+    return reinterpret_cast<int16_t*>(multipliers(shape().kv_heads)) +
+           size_of(kv_head) * size_of(at().places);
+  }
+  size_t size() const {
+    return static_cast<size_t>(uint64_t{head->fixed.bytes_high} << 32 | head->fixed.bytes_low);
+  }
 };
 
-int32_t check_shape(const fovea_cache_shape& wanted, int32_t base, fovea_cache_shape& shape, layout& at);
-int32_t check_ring(const fovea_cache_shape& s, const layout& at);
+// A shape becomes the rest of a header, whose base is given.
+int32_t check_shape(const fovea_cache_shape& wanted, header& h);
+int32_t check_ring(const header& h);
 // Refuses an image in the panel order of other machines, too: `any_order` is for those who convert it.
 int32_t open(const void* image, opened& c, bool any_order = false);
+// Only int8 under one scale, in one piece.
+int32_t open_plain(const void* image, opened& c);
 // The bytes of an image; false if they leave the address space.
-bool range_of_image(const opened& c, byte_range& bytes);
+inline bool range_of_image(const opened& c, byte_range& bytes) { return range_of(c.head, c.size(), bytes); }
 
 // No state is valid until the next commit.
 void close_slots(image_head& head);
-// The header in place, then its first state. From here on the image is open.
 void write_header(opened& c, const header& h);
 void commit(opened& c, slot next); // its generation and check are made here; it becomes c.now
 

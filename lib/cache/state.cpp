@@ -6,6 +6,8 @@
 namespace fovea::cache {
 namespace {
 
+size_t size_in(const header& h) { return static_cast<size_t>(uint64_t{h.bytes_high} << 32 | h.bytes_low); }
+
 int32_t check_memory(const void* image, size_t size, size_t needed, byte_range& bytes) {
   if (!image) return refusal(FOVEA_NULL, FOVEA_ARG_IMAGE);
   if (reinterpret_cast<uintptr_t>(image) % 4) return refusal(FOVEA_ALIGN, FOVEA_ARG_IMAGE);
@@ -19,14 +21,18 @@ void begin(opened& c, const header& h) {
   write_header(c, h);
   c.now = {};
   c.now.length = h.base;
-  c.now.oldest = c.at.ring;
+  c.now.oldest = c.at().ring;
 }
 
-bool same_words(const fovea_cache_shape& a, const fovea_cache_shape& b) {
+// Is the header what its shape makes of it?
+bool follows_from_shape(const header& h) {
+  header again = h;
+  if (h.base < 0 || h.base > greatest_tokens || check_shape(h.shape, again) || check_ring(again))
+    return false;
   uint32_t differ = 0;
-  for (size_t i = 0; i < sizeof a; i += 4)
-    differ |= token_words::load(reinterpret_cast<const unsigned char*>(&a) + i) ^
-              token_words::load(reinterpret_cast<const unsigned char*>(&b) + i);
+  for (size_t i = 0; i < sizeof h; i += 4)
+    differ |= token_words::load(reinterpret_cast<const unsigned char*>(&h) + i) ^
+              token_words::load(reinterpret_cast<const unsigned char*>(&again) + i);
   return differ == 0;
 }
 
@@ -34,9 +40,9 @@ bool same_words(const fovea_cache_shape& a, const fovea_cache_shape& b) {
 bool possible(const opened& c) {
   const int32_t length = c.now.length, oldest = c.now.oldest, window = c.shape().window;
   if (length < c.head->fixed.base || length > greatest_tokens) return false;
-  if (oldest < c.at.ring || oldest % c.at.step != 0) return false;
-  if (window == 0) return oldest == c.at.ring && length - c.at.first <= c.shape().capacity;
-  return (oldest == c.at.ring || oldest <= length - window) && length - oldest <= c.at.modulus;
+  if (oldest < c.at().ring || oldest % c.at().step != 0) return false;
+  if (window == 0) return oldest == c.at().ring && length - c.at().first <= c.shape().capacity;
+  return (oldest == c.at().ring || oldest <= length - window) && length - oldest <= c.at().modulus;
 }
 
 int32_t verify(const void* image, size_t size, opened& c) {
@@ -44,14 +50,10 @@ int32_t verify(const void* image, size_t size, opened& c) {
   if (const int32_t status = check_memory(image, size, FOVEA_CACHE_HEADER, bytes)) return status;
   if (const int32_t status = open(image, c, true)) return status;
   const header& h = c.head->fixed;
-  fovea_cache_shape shape;
-  if (h.base < 0 || h.base > greatest_tokens || check_shape(h.shape, h.base, shape, c.at) ||
-      check_ring(shape, c.at) || !same_words(shape, h.shape) || !possible(c) ||
-      h.bytes_low != static_cast<uint32_t>(c.at.bytes) || h.bytes_high != uint64_t{c.at.bytes} >> 32)
-    return refusal(FOVEA_DAMAGED, FOVEA_ARG_IMAGE);
-  if (shape.dtype == FOVEA_I8 ? h.panel_order != 1 && h.panel_order != 2 : h.panel_order != 0)
+  if (!follows_from_shape(h) || !possible(c)) return refusal(FOVEA_DAMAGED, FOVEA_ARG_IMAGE);
+  if (c.holds_int8() ? h.panel_order != 1 && h.panel_order != 2 : h.panel_order != 0)
     return refusal(FOVEA_FOREIGN, FOVEA_ARG_IMAGE);
-  if (size < c.at.bytes) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_IMAGE);
+  if (size < c.size()) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_IMAGE);
   return sum_of_all(c) == c.now.sum ? int32_t{FOVEA_OK} : refusal(FOVEA_DAMAGED, FOVEA_ARG_IMAGE);
 }
 
@@ -81,9 +83,9 @@ int32_t fovea_cache_init(void* image, size_t size, const fovea_cache_shape* shap
   header h = {};
   opened c;
   byte_range bytes;
-  if (const int32_t status = check_shape(*shape, 0, h.shape, c.at)) return status;
-  if (const int32_t status = check_ring(h.shape, c.at)) return status;
-  if (const int32_t status = check_memory(image, size, c.at.bytes, bytes)) return status;
+  if (const int32_t status = check_shape(*shape, h)) return status;
+  if (const int32_t status = check_ring(h)) return status;
+  if (const int32_t status = check_memory(image, size, size_in(h), bytes)) return status;
   c.head = static_cast<image_head*>(image);
   begin(c, h);
   commit(c, c.now);
@@ -100,19 +102,19 @@ int32_t fovea_cache_branch(void* image, size_t size, const fovea_cache_shape* sh
   if (from.shape().window != 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_PARENT); // a ring forgets
   if (tokens < from.head->fixed.base || tokens > from.now.length) return refusal(FOVEA_RANGE, FOVEA_ARG_KEYS);
   header h = {};
+  h.base = tokens;
   fovea_cache_shape wanted = *shape;
   byte_range bytes, others;
   if (const int32_t status = inherit(from.shape(), wanted)) return status;
-  if (const int32_t status = check_shape(wanted, tokens, h.shape, c.at)) return status;
-  if (const int32_t status = check_ring(h.shape, c.at)) return status;
-  if (tokens - c.at.first > h.shape.capacity) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_KEYS);
-  if (const int32_t status = check_memory(image, size, c.at.bytes, bytes)) return status;
+  if (const int32_t status = check_shape(wanted, h)) return status;
+  if (const int32_t status = check_ring(h)) return status;
+  if (tokens - h.at.first > h.shape.capacity) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_KEYS);
+  if (const int32_t status = check_memory(image, size, size_in(h), bytes)) return status;
   if (!range_of_image(from, others) || meet(bytes, others)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_PARENT);
-  h.base = tokens;
   h.base_sum = from.now.sum - sum_of_tokens(from, tokens, from.now.length);
   c.head = static_cast<image_head*>(image);
   begin(c, h);
-  for (int32_t token = c.at.first; token < tokens; ++token) copy_token(c, from, token);
+  for (int32_t token = c.at().first; token < tokens; ++token) copy_token(c, from, token);
   c.now.sum = sum_of_all(c);
   commit(c, c.now);
   return FOVEA_OK;
@@ -125,7 +127,7 @@ int32_t fovea_cache_truncate(void* image, int32_t length) {
   if (const int32_t status = open(image, c)) return status;
   if (length < c.head->fixed.base || length > c.now.length) return refusal(FOVEA_RANGE, FOVEA_ARG_KEYS);
   // The last token that stays has its window, too.
-  if (c.now.oldest > c.at.ring && length - 1 - c.shape().window < c.now.oldest)
+  if (c.now.oldest > c.at().ring && length - 1 - c.shape().window < c.now.oldest)
     return refusal(FOVEA_RANGE, FOVEA_ARG_RING);
   if (length == c.now.length) return FOVEA_OK;
   slot next = c.now;
@@ -141,8 +143,8 @@ int32_t fovea_cache_reset(void* image) {
   if (const int32_t status = open(image, c)) return status;
   slot next = c.now;
   next.length = c.head->fixed.base;
-  next.oldest = c.at.ring;
-  next.sum = sum_of_tokens(c, c.at.first, next.length);
+  next.oldest = c.at().ring;
+  next.sum = sum_of_tokens(c, c.at().first, next.length);
   commit(c, next);
   return FOVEA_OK;
 }
@@ -158,16 +160,16 @@ int32_t fovea_cache_restore(void* image, size_t size, const void* from, size_t f
   opened source;
   byte_range bytes, others;
   if (const int32_t status = verify(from, from_size, source)) return status;
-  if (const int32_t status = check_memory(image, size, source.at.bytes, bytes)) return status;
+  if (const int32_t status = check_memory(image, size, source.size(), bytes)) return status;
   if (!range_of_image(source, others) || meet(bytes, others)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_IMAGE);
   opened c = source;
   c.head = static_cast<image_head*>(image);
   begin(c, source.head->fixed);
   __builtin_memcpy(c.bytes() + FOVEA_CACHE_HEADER, source.bytes() + FOVEA_CACHE_HEADER,
-                   source.at.bytes - FOVEA_CACHE_HEADER);
+                   source.size() - FOVEA_CACHE_HEADER);
   if (c.head->fixed.panel_order != source.head->fixed.panel_order) {
-    const int32_t ring = source.now.length < c.at.ring ? source.now.length : c.at.ring;
-    for (int32_t token = c.at.first; token < ring; ++token) copy_token(c, source, token);
+    const int32_t ring = source.now.length < c.at().ring ? source.now.length : c.at().ring;
+    for (int32_t token = c.at().first; token < ring; ++token) copy_token(c, source, token);
     for (int32_t token = source.now.oldest; token < source.now.length; ++token) copy_token(c, source, token);
   }
   c.now.generation = source.now.generation - 1;

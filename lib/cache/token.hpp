@@ -12,6 +12,9 @@ constexpr uint32_t mix_word(uint32_t sum, uint32_t word) {
   return (sum << 13 | sum >> 19) * 0x9e3779b1u;
 }
 
+// Numbers of tokens are added up: first what differs must differ everywhere.
+constexpr uint32_t end_of_token(uint32_t sum) { return mix_word(sum ^ sum >> 16, 0); }
+
 constexpr int32_t panel_order_of(const fovea_cache_shape& s) {
   return s.dtype == FOVEA_I8 ? fixed::fixed_panel_order : 0;
 }
@@ -24,9 +27,9 @@ class token_words {
         order_(c.head->fixed.panel_order),
         place_(place),
         v_dim_(c.shape().v_dim),
-        at_(c.at),
-        k_(c.bytes() + c.at.k + static_cast<size_t>(head) * c.at.k_head),
-        v_(c.bytes() + c.at.v + static_cast<size_t>(head) * c.at.v_head) {}
+        at_(c.at()),
+        k_(c.keys(head)),
+        v_(c.values(head)) {}
 
   int32_t key_words() const { return int8_ ? at_.depth / 4 : at_.depth; }
   int32_t value_words() const { return int8_ ? (v_dim_ + 3) / 4 : v_dim_; }
@@ -65,15 +68,6 @@ class token_words {
   unsigned char* value_row() const { return v_ + static_cast<ptrdiff_t>(place_) * v_dim_ * 4; }
   unsigned char* value_byte(int32_t c) const { return v_ + fixed::value_at(place_, c, at_.width, order_); }
 };
-
-// The scales of a head, by place.
-inline int32_t* multipliers_of(const opened& c, int32_t head) {
-  return reinterpret_cast<int32_t*>(c.bytes() + c.at.multipliers) +
-         static_cast<ptrdiff_t>(head) * c.at.places;
-}
-inline int16_t* weights_of(const opened& c, int32_t head) {
-  return reinterpret_cast<int16_t*>(c.bytes() + c.at.weights) + static_cast<ptrdiff_t>(head) * c.at.places;
-}
 
 // A token from one image to another of the same shape, capacity aside.
 void copy_token(const opened& to, const opened& from, int32_t token);

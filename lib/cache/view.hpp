@@ -24,22 +24,30 @@ int32_t check_call(const opened& c, const Call& a) {
   return FOVEA_OK;
 }
 
+// What is the same in one piece and in several. Zero points stay: they are the caller's.
 template <class Call>
-void fill(const pieces& p, fovea_segments* segments, Call& a) {
-  const opened& c = p.c;
-  const ptrdiff_t element = c.at.element;
+void fill(const opened& c, Call& a) {
+  const layout& at = c.at();
+  const int32_t zero_k = a.k.zero_point, zero_v = a.v.zero_point;
   a.k = {};
   a.v = {};
-  a.k.data = c.bytes() + c.at.k;
-  a.v.data = c.bytes() + c.at.v;
-  a.k.head_stride = static_cast<ptrdiff_t>(c.at.k_head) / element;
-  a.v.head_stride = static_cast<ptrdiff_t>(c.at.v_head) / element;
+  a.k.zero_point = zero_k;
+  a.v.zero_point = zero_v;
+  a.k.data = c.keys(0);
+  a.v.data = c.values(0);
+  a.k.head_stride = static_cast<ptrdiff_t>(size_of(at.places) * size_of(at.depth));
+  a.v.head_stride = static_cast<ptrdiff_t>(size_of(at.places) * size_of(at.width));
   a.k.layout = FOVEA_PANELS;
   a.kv_heads = c.shape().kv_heads;
   a.dim = c.shape().dim;
   a.v_dim = c.shape().v_dim;
   a.keys = c.now.length;
   a.first_key = 0;
+}
+
+template <class Call>
+void fill(const pieces& p, fovea_segments* segments, Call& a) {
+  fill(p.c, a);
   a.segments = p.whole ? nullptr : segments;
   if (segments) write_pieces(p, *segments);
 }

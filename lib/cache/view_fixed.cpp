@@ -14,15 +14,12 @@ int32_t fovea_cache_view_fixed(const void* image, fovea_segments* segments, fove
   if (!c.holds_int8()) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
   if (const int32_t status = check_call(c, *a)) return status;
   const int32_t multiplier = a->scale.score_multiplier, ours = c.shape().score_multiplier;
-  if (c.at.scales && multiplier && multiplier != ours) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
-  const int32_t zero_k = a->k.zero_point, zero_v = a->v.zero_point;
+  if (c.scaled() && multiplier && multiplier != ours) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   fill(p, segments, *a);
   a->v.layout = FOVEA_PANELS;
-  a->k.zero_point = zero_k;
-  a->v.zero_point = zero_v;
-  if (!c.at.scales) return FOVEA_OK;
+  if (!c.scaled()) return FOVEA_OK;
   a->scale.score_multiplier = ours;
-  a->key_multipliers = {multipliers_of(c, 0), c.at.places};
-  a->value_weights = {weights_of(c, 0), c.at.places};
+  a->key_multipliers = {c.multipliers(0), c.at().places};
+  a->value_weights = {c.weights(0), c.at().places};
   return FOVEA_OK;
 }

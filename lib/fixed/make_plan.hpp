@@ -205,8 +205,8 @@ FOVEA_ONCE int32_t check_strided(const void* data, ptrdiff_t head_stride, ptrdif
   return reason;
 }
 
-// Returns the reason to refuse a tensor, or FOVEA_OK. Most have no gaps and few rows: then products of counts
-// need no second look.
+// Returns the reason to refuse a tensor, or FOVEA_OK. Most have no gaps and few rows, so that products of
+// counts cannot overflow.
 FOVEA_ONCE int32_t check_tensor(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride,
                                 const counts& n, byte_rows& rows) {
   if (head_stride | token_stride | n.heads >> 6 | n.tokens >> 13)

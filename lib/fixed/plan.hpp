@@ -42,9 +42,9 @@ struct table_bytes { // of the tables that a call gives; few calls give any
   const byte_range* end() const { return at + count; }
 };
 
-// Which keys are seen, as `visibility` says it, in 32 bits: keys stay below 2^30, and so far the rest is cut
-// off. Keys from .. to - 1 are those of query 0, `kept` is how far it sees those that are kept; for each
-// query later it is one key further.
+// `visibility` in 32 bits. Keys are below 2^30, so larger numbers are clamped to that. Keys from .. to - 1
+// are the window of query 0, and keys below `kept` are those it sees of the first `keep`. For each later
+// query, all three are one key further.
 struct fixed_visibility {
   int32_t first_key, end, from, to, kept, prefix, keep;
   int64_t position; // of query 0

@@ -1,5 +1,5 @@
-// What a kernel knows of a row, and how options turn its scores into octaves. Functions are static: each ISA
-// has copies of its own.
+// What a kernel knows of a row, and how options turn its scores into octaves. Functions are static, because
+// each ISA compiles its own copy.
 #pragma once
 #include "fixed/kernel.hpp"
 
@@ -109,7 +109,7 @@ static constexpr int32_t limit_octaves(int64_t t) {
   return static_cast<int32_t>(clamp(t, 1 - fixed_octave_limit, fixed_octave_limit - 1));
 }
 
-// What zero_q adds to a score goes. It wraps: sums of keys that are hidden may hold anything.
+// Subtracts what zero_q adds to a score. It may wrap: the sums of hidden keys can be any number.
 static constexpr int32_t without_zero_q(int32_t s, int32_t zero_q, int32_t key_sum) {
   return static_cast<int32_t>(static_cast<uint32_t>(s) -
                               static_cast<uint32_t>(zero_q) * static_cast<uint32_t>(key_sum));

@@ -6,7 +6,7 @@
 namespace fovea::fixed {
 namespace {
 
-// A table stands in a row of heads, in each of them rows of `row` numbers; sizes and strides in elements of
+// A table has heads, each of them rows, each of these `row` numbers. Sizes and strides count elements of
 // `element` bytes.
 class tables_of {
  public:
@@ -38,7 +38,7 @@ class tables_of {
     place(data, {p_.kv_heads, 1, head_stride, 0, a_.keys}, element, argument);
   }
 
-  // Of several tables to blame, the first counts.
+  // Of several wrong tables, the first is named.
   FOVEA_ONCE void place(const void* data, const extent& e, size_t element, int32_t argument) {
     if (!data || status_) return;
     byte_range& bytes = p_.tables.at[p_.tables.count++];

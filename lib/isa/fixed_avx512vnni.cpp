@@ -35,6 +35,7 @@ struct arranged : stored {
 const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX512VNNI,
                                                                                nullptr, widen_and_split);
 const fixed_product fixed_avx512vnni_product = form_product<stored>::exact(FOVEA_FIXED_AVX512VNNI);
+const fixed_layer fixed_avx512vnni_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_AVX512VNNI);
 const fixed_scaling fixed_avx512vnni_scaling = fixed_scaling_of<form_product<stored>>(FOVEA_FIXED_AVX512VNNI);
 } // namespace fovea::fixed
 #endif

@@ -1,4 +1,5 @@
-// Appending rows of floats: as they are, or quantised to int8 with a scale for each token and head.
+// Appending whatever a cache takes: floats as they are, floats quantised to int8 with a scale for each token and
+// head, int8.
 #include "common/build.hpp"
 
 #include "cache/append.hpp"
@@ -13,10 +14,8 @@ void append_f32(appending& a) {
   const opened& c = a.c;
   const int32_t dim = c.shape().dim, v_dim = c.shape().v_dim;
   write_tokens(a, [&](int32_t g, int32_t at, int32_t i, int32_t count) {
-    const size_t head = static_cast<size_t>(g);
-    fovea_pack_keys(reinterpret_cast<float*>(c.bytes() + c.at.k + head * c.at.k_head), at,
-                    a.k.row<float>(g, i), a.k.token, count, dim);
-    float* values = reinterpret_cast<float*>(c.bytes() + c.at.v + head * c.at.v_head) + ptrdiff_t{at} * v_dim;
+    fovea_pack_keys(reinterpret_cast<float*>(c.keys(g)), at, a.k.row<float>(g, i), a.k.token, count, dim);
+    float* values = reinterpret_cast<float*>(c.values(g)) + ptrdiff_t{at} * v_dim;
     for (int32_t j = 0; j < count; ++j)
       __builtin_memcpy(values + ptrdiff_t{j} * v_dim, a.v.row<float>(g, i + j),
                        static_cast<size_t>(v_dim) * sizeof(float));
@@ -56,16 +55,15 @@ void append_quantised(appending& a) {
   const opened& c = a.c;
   const fovea_cache_shape& s = c.shape();
   write_tokens(a, [&](int32_t g, int32_t at, int32_t i, int32_t count) {
-    int8_t* const keys = reinterpret_cast<int8_t*>(c.bytes() + c.at.k + static_cast<size_t>(g) * c.at.k_head);
-    int8_t* const values = reinterpret_cast<int8_t*>(c.bytes() + c.at.v +
-                                                     static_cast<size_t>(g) * c.at.v_head);
+    int8_t* const keys = reinterpret_cast<int8_t*>(c.keys(g));
+    int8_t* const values = reinterpret_cast<int8_t*>(c.values(g));
     for (int32_t j = 0, place = at; j < count; ++j, ++place) {
-      const auto key = [&](int32_t n) { return keys + fixed::key_at(place, n, c.at.depth); };
-      const auto value = [&](int32_t n) { return values + fixed::value_at(place, n, c.at.width); };
-      multipliers_of(c, g)[place] = quantize_row(a.k.row<float>(g, i + j), s.dim, s.k_largest,
-                                                 s.score_multiplier, key);
-      for (int32_t n = s.dim; n < c.at.depth; ++n) *key(n) = 0;
-      weights_of(c, g)[place] = static_cast<int16_t>(
+      const auto key = [&](int32_t n) { return keys + fixed::key_at(place, n, c.at().depth); };
+      const auto value = [&](int32_t n) { return values + fixed::value_at(place, n, c.at().width); };
+      c.multipliers(g)[place] = quantize_row(a.k.row<float>(g, i + j), s.dim, s.k_largest, s.score_multiplier,
+                                             key);
+      for (int32_t n = s.dim; n < c.at().depth; ++n) *key(n) = 0;
+      c.weights(g)[place] = static_cast<int16_t>(
           quantize_row(a.v.row<float>(g, i + j), s.v_dim, s.v_largest, greatest_weight, value));
     }
   });
@@ -77,17 +75,21 @@ void append_quantised(appending& a) {
 int32_t fovea_cache_append(void* image, const fovea_in* k, const fovea_in* v, int32_t tokens) {
   using namespace fovea;
   using namespace fovea::cache;
-  if (k && k->dtype == FOVEA_I8) return fovea_cache_append_s8(image, k, v, tokens);
   appending a;
-  if (const int32_t status = check_append(image, k, v, tokens, FOVEA_F32, a)) return status;
+  const int32_t dtype = k && k->dtype == FOVEA_I8 ? FOVEA_I8 : FOVEA_F32;
+  if (const int32_t status = check_append(image, k, v, tokens, dtype, a)) return status;
   const fovea_cache_shape& s = a.c.shape();
-  if (s.dtype == FOVEA_F32) {
+  const bool takes_int8 = a.c.holds_int8() && !a.c.scaled();
+  if (takes_int8 != (dtype == FOVEA_I8)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
+  if (takes_int8) {
+    drop(a);
+    keep(a, write_int8(a));
+  } else if (a.c.scaled()) {
+    if (const int32_t reason = check_sizes(a, a.k, s.dim, s.k_largest)) return refusal(reason, FOVEA_ARG_K);
+    if (const int32_t reason = check_sizes(a, a.v, s.v_dim, s.v_largest)) return refusal(reason, FOVEA_ARG_V);
+    append_quantised(a);
+  } else {
     append_f32(a);
-    return FOVEA_OK;
   }
-  if (!a.c.at.scales) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
-  if (const int32_t reason = check_sizes(a, a.k, s.dim, s.k_largest)) return refusal(reason, FOVEA_ARG_K);
-  if (const int32_t reason = check_sizes(a, a.v, s.v_dim, s.v_largest)) return refusal(reason, FOVEA_ARG_V);
-  append_quantised(a);
   return FOVEA_OK;
 }
