@@ -1,4 +1,4 @@
-// Layers whose attention is int8: the bits of docs/fixed_point.md on each ISA, near the float result, and NaN.
+// Layers whose attention is int8: the bits of docs/fixed_point.md on each ISA, near the float result; NaN.
 #include <doctest/doctest.h>
 
 #include "fixed_reference.hpp"

@@ -248,12 +248,22 @@ int32_t check_overlap(const layer_plan& p) {
   return FOVEA_OK;
 }
 
+bool is_zero(const fovea_in& in) {
+  return !in.data && !in.scales && !in.head_stride && !in.token_stride && !in.scale_head_stride &&
+         !in.scale_token_stride && !in.dtype && !in.layout && !in.zero_point && !in.reserved;
+}
+
 // The attention's options come from the caller; its tensors and sizes are the layer's.
 int32_t check_options(const fovea_layer_call& c) {
   const fovea_attention& a = c.how;
-  const bool empty = !a.q.data && !a.k.data && !a.v.data && !a.out.data && !a.q_heads && !a.kv_heads &&
-                     !a.dim && !a.v_dim && !a.queries && !a.keys && !a.first_key && !a.part.index &&
-                     !a.part.count && !a.partials && !a.partials_size;
+  const fovea_out& o = a.out;
+  const bool no_tensors = is_zero(a.q) && is_zero(a.k) && is_zero(a.v) && !o.data && !o.head_stride &&
+                          !o.token_stride && f32::is_zero(o.scale) && !o.dtype && !o.zero_point &&
+                          !o.reserved;
+  const bool no_sizes = !a.q_heads && !a.kv_heads && !a.dim && !a.v_dim && !a.queries && !a.keys &&
+                        !a.first_key;
+  const bool empty = no_tensors && no_sizes && !a.part.index && !a.part.count && !a.partials &&
+                     !a.partials_size && !a.segments;
   if (!empty) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
   const bool some_queries = a.weights.first_query || a.weights.queries;
   if (c.sequences > 1 && a.weights.data && some_queries) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);

@@ -1,5 +1,5 @@
-// The public layer: portion by portion, or stage by stage. Everything is checked by a first pass that makes no
-// call.
+// The public layer: portion by portion, or stage by stage. A first pass, which makes no call, checks
+// everything.
 #include "common/build.hpp"
 
 #include "layer/calls.hpp"
