@@ -73,6 +73,11 @@ struct layer_plan {
 enum class purpose { run, project_context };
 int32_t make_plan(const fovea_layer_call* call, purpose why, layer_plan& p);
 
+// Parts of make_plan: weights and options take their place in the footprint, and outputs meet nothing else.
+int32_t place_memory(layer_plan& p);
+int32_t check_overlap(const layer_plan& p);
+int32_t most_tokens(const layer_plan& p, bool keys); // of a sequence: keys that count, or queries
+
 // Where rows stand that a call makes on its way: in scratch, or in what workers share.
 struct layer_rows {
   float *q, *k, *v, *heads; // heads: what attention writes, all heads of a token one after another
