@@ -58,7 +58,7 @@ int64_t choose_weights(fovea_weights& w, int32_t all_heads, int32_t first, int32
 
 int32_t layer_calls::multiply(const fovea_product& product, int32_t argument) {
   if (!only_checks) return named(fovea_multiply(&product, scratch, scratch_size), argument);
-  most_scratch = larger(most_scratch, static_cast<int64_t>(fovea_multiply_scratch(&product)));
+  if (measures) most_scratch = larger(most_scratch, static_cast<int64_t>(fovea_multiply_scratch(&product)));
   return named(fovea_check_product(&product), argument);
 }
 
@@ -234,6 +234,7 @@ int32_t layer_calls::attend_integers(const block& b) {
   for (int32_t s = b.first_sequence; s < b.end_sequence; ++s)
     for (int32_t h = b.first_head; h < b.end_head; ++h) {
       if (unit++ % p.parts != p.part) continue;
+      if (only_checks && h > b.first_head) continue; // heads differ in nothing that is checked
       const block one{s, s + 1, h, h + 1, b.queries, b.context};
       integer_head head{p, attention_of(one, s), 0};
       const ptrdiff_t skipped = h - b.first_head;
@@ -242,7 +243,7 @@ int32_t layer_calls::attend_integers(const block& b) {
       head.a.v.data = static_cast<const float*>(head.a.v.data) + skipped * p.v_dim;
       head.a.part = {};
       head.counting = p.cross ? head.a.queries : head.a.keys; // padding of queries is that of keys
-      if (only_checks) most_scratch = larger(most_scratch, best_integer_scratch(head));
+      if (measures) most_scratch = larger(most_scratch, best_integer_scratch(head));
       if (const int32_t status = only_checks ? check_integers(head)
                                              : attend_in_integers(head, scratch, scratch_size))
         return status;
@@ -257,7 +258,7 @@ int32_t layer_calls::attend(const block& b) {
     fovea_attention a = attention_of(b, s);
     before += choose_weights(a.weights, p.q_heads, b.first_head * p.group, a.q_heads, a.queries, a.keys,
                              before);
-    if (only_checks) most_scratch = larger(most_scratch, static_cast<int64_t>(fovea_scratch_best(&a)));
+    if (measures) most_scratch = larger(most_scratch, static_cast<int64_t>(fovea_scratch_best(&a)));
     if (const int32_t status = only_checks ? fovea_check(&a) : fovea_attend(&a, scratch, scratch_size))
       return status;
   }

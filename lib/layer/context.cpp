@@ -80,6 +80,7 @@ int64_t best_inner(const layer_plan& p) {
   one.part = 0;
   one.parts = 1;
   layer_calls calls{one, cut_rows(one, whole_of(one), beyond(one)), nullptr, 0, true};
+  calls.measures = true;
   calls.most_scratch = least_inner(p);
   return run_portions(calls, whole_of(one)) ? 0 : calls.most_scratch;
 }
