@@ -79,10 +79,11 @@ int64_t best_inner(const layer_plan& p) {
   layer_plan one = p;
   one.part = 0;
   one.parts = 1;
-  layer_calls calls{one, cut_rows(one, whole_of(one), beyond(one)), nullptr, 0, true};
+  const portion n = addressable(one);
+  layer_calls calls{one, cut_rows(one, n, beyond(one)), nullptr, 0, true};
   calls.measures = true;
   calls.most_scratch = least_inner(p);
-  return run_portions(calls, whole_of(one)) ? 0 : calls.most_scratch;
+  return run_portions(calls, n) ? 0 : calls.most_scratch;
 }
 
 size_t with_alignment(int64_t bytes) { return static_cast<size_t>(smaller(bytes, PTRDIFF_MAX - 64)) + 63; }

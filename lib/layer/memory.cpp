@@ -40,6 +40,10 @@ portion least_of(const layer_plan& p) {
           longest(p, [&](int32_t s) { return p.context_of(s); }), false};
 }
 
+portion addressable(const layer_plan& p) {
+  return bytes_of_rows(p, whole_of(p)) <= PTRDIFF_MAX / 2 ? whole_of(p) : least_of(p);
+}
+
 // All heads of some sequences, or some heads of one sequence.
 portion fitting(const layer_plan& p, int64_t room) {
   portion n = whole_of(p);

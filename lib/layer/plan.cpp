@@ -231,6 +231,7 @@ int32_t make_plan(const fovea_layer_call* call, purpose why, layer_plan& p) {
   }
   if (const int32_t s = check_memory(c, p)) return s;
   if (const int32_t s = place_memory(p)) return s;
+  if (bytes_of_rows(p, least_of(p)) > PTRDIFF_MAX / 2) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_TOKENS);
   if (const int32_t s = check_shared(c, p)) return s;
   if (const int32_t s = check_overlap(p)) return s;
   p.place = f32::find_isa(c.how.isa);

@@ -94,6 +94,7 @@ struct portion {
 portion whole_of(const layer_plan& p);
 portion least_of(const layer_plan& p);
 portion fitting(const layer_plan& p, int64_t room); // the whole, or what fits; at least least_of
+portion addressable(const layer_plan& p);           // the whole, if any memory could hold it
 int64_t bytes_of_rows(const layer_plan& p, const portion& n);
 layer_rows cut_rows(const layer_plan& p, const portion& n, void* at);
 int64_t least_of_products(const layer_plan& p); // scratch of one product

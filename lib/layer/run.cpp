@@ -94,7 +94,7 @@ int32_t run(const layer_plan& p, void* scratch, size_t size) {
   return alone ? run_portions(calls, n) : run_stage(calls);
 }
 
-int32_t check(const layer_plan& p) { return check_calls(p, whole_of(p), beyond(p)); }
+int32_t check(const layer_plan& p) { return check_calls(p, addressable(p), beyond(p)); }
 
 } // namespace fovea::layer
 
