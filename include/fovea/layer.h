@@ -114,8 +114,9 @@ FOVEA_API int32_t fovea_project_context(const fovea_layer_call *c, void *kv, siz
    FOVEA_LAYER_ROWS(tokens, context_tokens, q_heads, kv_heads, dim, v_dim, kv_heads, 16))
 /* What FOVEA_I8 attention takes in addition. */
 #define FOVEA_LAYER_SCRATCH_I8(tokens, context_tokens, q_heads, kv_heads, dim, v_dim)                \
-  (256 + FOVEA_AS_SIZE(tokens) * FOVEA_AS_SIZE((q_heads) / (kv_heads)) * FOVEA_AS_SIZE(dim) +        \
-   FOVEA_AS_SIZE(context_tokens) * FOVEA_AS_SIZE((dim) + (v_dim)) + FOVEA_FIXED_SCRATCH_ROWS(dim, v_dim))
+  (576 + FOVEA_AS_SIZE(tokens) * FOVEA_AS_SIZE((q_heads) / (kv_heads)) * FOVEA_AS_SIZE(dim) +        \
+   FOVEA_AS_SIZE(context_tokens) * FOVEA_AS_SIZE(5 * (dim) + (v_dim)) + 4 * FOVEA_AS_SIZE(dim) +     \
+   FOVEA_FIXED_SCRATCH_ROWS(dim, v_dim))
 /* Of both: the larger of a product and an attention; rows of queries, keys, values and heads; and KV heads
  * whose first output is a multiple of 16. */
 #define FOVEA_LAYER_INNER(width, attention) \
