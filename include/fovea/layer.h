@@ -102,29 +102,31 @@ FOVEA_API int32_t fovea_project_context(const fovea_layer_call *c, void *kv, siz
 
 /* Scratch as constant expressions: `tokens` and `context_tokens` are those of the longest sequence, the same
  * number in self-attention, and `width` is the most inputs of the four products. FOVEA_LAYER_SCRATCH takes as
- * few KV heads at a time as it can. FOVEA_LAYER_SCRATCH_FAST takes all heads at once; with the tokens of a
- * whole batch each weight is read once. A joined matrix whose q_heads * dim or kv_heads * dim is no multiple
- * of 16 needs the second, because no product can be cut out of it. */
-#define FOVEA_LAYER_SCRATCH(tokens, context_tokens, width, q_heads, kv_heads, dim, v_dim)            \
-  (64 + FOVEA_LAYER_INNER(width, FOVEA_SCRATCH(dim, v_dim)) +                                        \
-   FOVEA_LAYER_ROWS(tokens, context_tokens, q_heads, kv_heads, dim, v_dim,                           \
+ * few KV heads and queries at a time as it can. FOVEA_LAYER_SCRATCH_FAST takes all at once; with the tokens of a
+ * whole batch each weight is read once. Calls with lse or weights need the second. So does a joined matrix
+ * whose q_heads * dim or kv_heads * dim is no multiple of 16, because no product can be cut out of it. */
+#define FOVEA_LAYER_SCRATCH(tokens, context_tokens, width, q_heads, kv_heads, dim, v_dim)              \
+  (64 + FOVEA_LAYER_INNER(width, FOVEA_SCRATCH(dim, v_dim)) +                                          \
+   FOVEA_LAYER_ROWS(tokens, context_tokens, (tokens) < 8 ? (tokens) : 8, q_heads, kv_heads, dim, v_dim, \
                     FOVEA_LAYER_HEADS(kv_heads, dim, v_dim), 0))
-#define FOVEA_LAYER_SCRATCH_FAST(tokens, context_tokens, width, q_heads, kv_heads, dim, v_dim)       \
-  (64 + FOVEA_LAYER_INNER(width, FOVEA_SCRATCH_FAST(dim, v_dim, 48, context_tokens)) +               \
-   FOVEA_LAYER_ROWS(tokens, context_tokens, q_heads, kv_heads, dim, v_dim, kv_heads, 16))
+#define FOVEA_LAYER_SCRATCH_FAST(tokens, context_tokens, width, q_heads, kv_heads, dim, v_dim)         \
+  (64 + FOVEA_LAYER_INNER(width, FOVEA_SCRATCH_FAST(dim, v_dim, 48, context_tokens)) +                 \
+   FOVEA_LAYER_ROWS(tokens, context_tokens, tokens, q_heads, kv_heads, dim, v_dim, kv_heads, 16))
 /* What FOVEA_I8 attention takes in addition. */
-#define FOVEA_LAYER_SCRATCH_I8(tokens, context_tokens, q_heads, kv_heads, dim, v_dim)                \
-  (576 + FOVEA_AS_SIZE(tokens) * FOVEA_AS_SIZE((q_heads) / (kv_heads)) * FOVEA_AS_SIZE(dim) +        \
-   FOVEA_AS_SIZE(context_tokens) * FOVEA_AS_SIZE(5 * (dim) + (v_dim)) + 4 * FOVEA_AS_SIZE(dim) +     \
+#define FOVEA_LAYER_SCRATCH_I8(tokens, context_tokens, q_heads, kv_heads, dim, v_dim)                  \
+  (576 + FOVEA_AS_SIZE(tokens) * FOVEA_AS_SIZE((q_heads) / (kv_heads)) * FOVEA_AS_SIZE(dim) +          \
+   4 * FOVEA_AS_SIZE(tokens) *                                                                         \
+       FOVEA_UP16(FOVEA_LAYER_HEADS(kv_heads, dim, v_dim) * ((q_heads) / (kv_heads)) * (dim)) +        \
+   FOVEA_AS_SIZE(context_tokens) * FOVEA_AS_SIZE(5 * (dim) + (v_dim)) + 4 * FOVEA_AS_SIZE(dim) +       \
    FOVEA_FIXED_SCRATCH_ROWS(dim, v_dim))
-/* Of both: the larger of a product and an attention; rows of queries, keys, values and heads; and KV heads
+/* Of both: the larger of a product and an attention; rows of queries, heads, keys and values; and KV heads
  * whose first output is a multiple of 16. */
 #define FOVEA_LAYER_INNER(width, attention) \
   (64 + FOVEA_LINEAR_ROW(width) > (attention) ? 64 + FOVEA_LINEAR_ROW(width) : (attention))
-#define FOVEA_LAYER_ROWS(tokens, context_tokens, q_heads, kv_heads, dim, v_dim, at_once, gap)        \
-  (sizeof(float) *                                                                                   \
-   (FOVEA_AS_SIZE(tokens) * (FOVEA_UP16((at_once) * ((q_heads) / (kv_heads)) * (dim)) + (gap) +      \
-                             FOVEA_UP16((q_heads) * (v_dim)) + (gap)) +                              \
+#define FOVEA_LAYER_ROWS(tokens, context_tokens, queries, q_heads, kv_heads, dim, v_dim, at_once, gap) \
+  (sizeof(float) *                                                                                     \
+   (FOVEA_AS_SIZE(queries) * (FOVEA_UP16((at_once) * ((q_heads) / (kv_heads)) * (dim)) + (gap)) +      \
+    FOVEA_AS_SIZE(tokens) * (FOVEA_UP16((q_heads) * (v_dim)) + (gap)) +                                \
     FOVEA_AS_SIZE(context_tokens) * (FOVEA_UP16((at_once) * ((dim) + (v_dim))) + (gap))))
 #define FOVEA_LAYER_HEADS(kv_heads, dim, v_dim)                                                      \
   ((kv_heads) < FOVEA_LAYER_UNIT((dim) | (v_dim)) ? (kv_heads) : FOVEA_LAYER_UNIT((dim) | (v_dim)))

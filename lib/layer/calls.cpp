@@ -34,6 +34,12 @@ int32_t named(int32_t status, int32_t argument) {
   }
 }
 
+tokens_of overlap(tokens_of a, tokens_of b) {
+  const auto from = static_cast<int32_t>(clamp(b.first, a.first, a.first + a.count)),
+             to = static_cast<int32_t>(clamp(b.first + b.count, from, a.first + a.count));
+  return {from, to - from};
+}
+
 tokens_of share_of(tokens_of all, int32_t part, int32_t parts) {
   const auto at = [&](int32_t i) { return static_cast<int32_t>(int64_t{all.count} * i / parts); };
   return {all.first + at(part), at(part + 1) - at(part)};
@@ -96,17 +102,14 @@ void layer_calls::finish_heads(float* at, ptrdiff_t stride, int32_t heads, const
   f32::rotate_job job = p.rotate;
   job.heads = heads;
   for (int32_t s = b.first_sequence; s < b.end_sequence; ++s) {
-    const tokens_of all = of_context ? p.context_of(s) : p.queries_of(s);
-    const int32_t from = static_cast<int32_t>(clamp(tokens.first, all.first, all.first + all.count)),
-                  to = static_cast<int32_t>(
-                      clamp(tokens.first + tokens.count, all.first, all.first + all.count));
-    float* row = at + (from - tokens.first) * stride;
+    const tokens_of all = of_context ? p.context_of(s) : p.queries_of(s), some = overlap(all, tokens);
+    float* row = at + (some.first - tokens.first) * stride;
     job.in = {row, p.dim, stride};
     job.out = {row, p.dim, stride};
-    job.tokens = to - from;
+    job.tokens = some.count;
     const bool given = p.call->positions && !of_context;
-    job.positions = given ? p.call->positions + from : nullptr;
-    job.first = from - all.first + (of_context ? 0 : p.call->first_position);
+    job.positions = given ? p.call->positions + some.first : nullptr;
+    job.first = some.first - all.first + (of_context ? 0 : p.call->first_position);
     if (job.tokens > 0) f32::run_at(p.place, job);
   }
 }
@@ -114,7 +117,7 @@ void layer_calls::finish_heads(float* at, ptrdiff_t stride, int32_t heads, const
 int32_t layer_calls::project_queries(const block& b, tokens_of tokens) {
   float* q = rows.q + (tokens.first - b.queries.first) * rows.q_stride;
   const int32_t heads = b.heads() * p.group, first = b.first_head * p.group * p.dim;
-  const bool all_at_once = p.joined && !p.cross && b.heads() == p.kv_heads;
+  const bool all_at_once = p.joined && rows.side_by_side && b.heads() == p.kv_heads;
   const int32_t count = all_at_once ? p.weights->q.out : heads * p.dim;
   if (const int32_t s = multiply_part(p.weights->q, first, count, p.x, tokens, q, rows.q_stride, FOVEA_ARG_Q))
     return s;
@@ -127,7 +130,7 @@ int32_t layer_calls::project_keys(const block& b, tokens_of tokens) {
   float *k = rows.k + skip, *v = rows.v + skip;
   const fovea_layer& w = *p.weights;
   const int32_t first_k = p.joined ? p.q_width : 0, first_v = p.joined ? p.q_width + p.k_width : 0;
-  const bool is_there = p.joined && !p.cross && b.heads() == p.kv_heads; // the product of q made it
+  const bool is_there = p.joined && rows.side_by_side && b.heads() == p.kv_heads; // the product of q made it
   if (!is_there) {
     if (const int32_t s = multiply_part(p.joined ? w.q : w.k, first_k + b.first_head * p.dim,
                                         b.heads() * p.dim, p.context, tokens, k, rows.k_stride, FOVEA_ARG_K))
@@ -147,7 +150,7 @@ int32_t layer_calls::project_values(tokens_of tokens, float* to) {
 }
 
 int32_t layer_calls::project_keys_of(int32_t sequence, tokens_of tokens) {
-  const block b{sequence, sequence + 1, 0, p.kv_heads, {0, 0}, tokens};
+  const block b{sequence, sequence + 1, 0, p.kv_heads, {0, 0}, tokens, 0};
   const int32_t status = multiply_part(p.joined ? p.weights->q : p.weights->k, p.joined ? p.q_width : 0,
                                        p.k_width, p.context, tokens, rows.k, rows.k_stride, FOVEA_ARG_K);
   if (!status) finish_heads(rows.k, rows.k_stride, p.kv_heads, p.weights->k_norm, tokens, b, true);
@@ -181,7 +184,8 @@ int32_t layer_calls::project(const block& given) {
 // The options of the caller for some heads of one sequence, and the layer's tensors.
 fovea_attention layer_calls::attention_of(const block& b, int32_t s) const {
   fovea_attention a = p.call->how;
-  const tokens_of queries = p.queries_of(s), context = p.context_of(s);
+  const tokens_of all = p.queries_of(s), context = p.context_of(s), queries = overlap(all, b.queries);
+  const int32_t skipped = queries.first - all.first;
   const int32_t first = b.first_head * p.group, heads = b.heads() * p.group;
   a.q_heads = heads;
   a.kv_heads = b.heads();
@@ -189,14 +193,15 @@ fovea_attention layer_calls::attention_of(const block& b, int32_t s) const {
   a.v_dim = p.v_dim;
   a.queries = queries.count;
   a.keys = p.keys_of(s);
-  if (!p.cross && !(a.flags & FOVEA_POSITION)) {
+  if (!(a.flags & FOVEA_POSITION)) {
     a.flags |= FOVEA_POSITION;
-    a.position = 0;
+    a.position = p.cross ? a.keys - all.count : 0;
   }
+  a.position += skipped;
   a.q.data = rows.q + (queries.first - b.queries.first) * rows.q_stride;
   a.q.head_stride = p.dim;
   a.q.token_stride = rows.q_stride;
-  a.out.data = rows.heads + (queries.first - b.queries.first) * rows.heads_stride +
+  a.out.data = rows.heads + (queries.first - b.first_token) * rows.heads_stride +
                static_cast<ptrdiff_t>(first) * p.v_dim;
   a.out.head_stride = p.v_dim;
   a.out.token_stride = rows.heads_stride;
@@ -220,7 +225,8 @@ fovea_attention layer_calls::attention_of(const block& b, int32_t s) const {
   if (a.sinks) a.sinks += first;
   if (a.mask.data)
     a.mask.data = static_cast<const unsigned char*>(a.mask.data) +
-                  first * a.mask.head_stride * static_cast<ptrdiff_t>(a.mask.is_bias ? sizeof(float) : 1);
+                  (first * a.mask.head_stride + skipped * a.mask.query_stride) *
+                      static_cast<ptrdiff_t>(a.mask.is_bias ? sizeof(float) : 1);
   if (a.lse)
     a.lse += static_cast<ptrdiff_t>(p.q_heads) * queries.first +
              static_cast<ptrdiff_t>(first) * queries.count;
@@ -235,7 +241,7 @@ int32_t layer_calls::attend_integers(const block& b) {
     for (int32_t h = b.first_head; h < b.end_head; ++h) {
       if (unit++ % p.parts != p.part) continue;
       if (only_checks && h > b.first_head) continue; // heads differ in nothing that is checked
-      const block one{s, s + 1, h, h + 1, b.queries, b.context};
+      const block one{s, s + 1, h, h + 1, b.queries, b.context, b.first_token};
       integer_head head{p, attention_of(one, s), 0};
       const ptrdiff_t skipped = h - b.first_head;
       head.a.q.data = static_cast<const float*>(head.a.q.data) + skipped * p.group * p.dim;
@@ -256,6 +262,7 @@ int32_t layer_calls::attend(const block& b) {
   int64_t before = weights_before;
   for (int32_t s = b.first_sequence; s < b.end_sequence; ++s) {
     fovea_attention a = attention_of(b, s);
+    if (!a.queries) continue;
     before += choose_weights(a.weights, p.q_heads, b.first_head * p.group, a.q_heads, a.queries, a.keys,
                              before);
     if (measures) most_scratch = larger(most_scratch, static_cast<int64_t>(fovea_scratch_best(&a)));

@@ -43,6 +43,7 @@ int32_t check_weights(const fovea_layer& w, layer_plan& p) {
   p.unit = heads_of_products(p.dim | p.v_dim);
   const bool cuts = !p.joined || (p.q_width % 16 == 0 && p.k_width % 16 == 0);
   if (!cuts || p.unit > p.kv_heads) p.unit = p.kv_heads;
+  p.divides = cuts;
   if (p.cross && !cuts) return refusal(FOVEA_ALIGN, FOVEA_ARG_Q); // W_K cannot be taken out of the matrix
   if (w.attention != FOVEA_F32 && w.attention != FOVEA_I8)
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
@@ -178,7 +179,7 @@ bool is_zero(const fovea_in& in) {
 }
 
 // The attention's options come from the caller; its tensors and sizes are the layer's.
-int32_t check_options(const fovea_layer_call& c) {
+int32_t check_options(const fovea_layer_call& c, layer_plan& p) {
   const fovea_attention& a = c.how;
   const fovea_out& o = a.out;
   const bool no_tensors = is_zero(a.q) && is_zero(a.k) && is_zero(a.v) && !o.data && !o.head_stride &&
@@ -189,6 +190,8 @@ int32_t check_options(const fovea_layer_call& c) {
   const bool empty = no_tensors && no_sizes && !a.part.index && !a.part.count && !a.partials &&
                      !a.partials_size && !a.segments;
   if (!empty) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
+  const bool counts_on = a.flags & FOVEA_POSITION && a.position > 1 << 30; // positions could overflow
+  if (a.lse || a.weights.data || p.in_integers || c.stage || counts_on) p.divides = false;
   const bool some_queries = a.weights.first_query || a.weights.queries;
   if (c.sequences > 1 && a.weights.data && some_queries) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
   return FOVEA_OK;
@@ -223,7 +226,7 @@ int32_t make_plan(const fovea_layer_call* call, purpose why, layer_plan& p) {
   if (const int32_t s = check_sequences(c, p)) return s;
   if (const int32_t s = check_rotation(c, p)) return s;
   if (const int32_t s = check_stage(c, p)) return s;
-  if (const int32_t s = check_options(c)) return s;
+  if (const int32_t s = check_options(c, p)) return s;
   if (p.in_integers) {
     if (const int32_t s = check_integer_options(c.how, most_tokens(p, true))) return s;
     if (c.kv || why == purpose::project_context)

@@ -45,6 +45,7 @@ struct layer_plan {
   int32_t q_width, k_width, v_width, out_width; // outputs of W_Q, W_K, W_V; inputs of W_O
   int32_t unit; // KV heads that products can be cut into: their first output is a multiple of 16
   bool joined;  // W_Q, W_K and W_V are one matrix
+  bool divides; // queries may be projected some at a time
   bool cross;   // keys and values come from a context, or were computed before
   bool rotates;
   bool in_integers;                 // the attention
@@ -82,12 +83,13 @@ int32_t most_tokens(const layer_plan& p, bool keys); // of a sequence: keys that
 struct layer_rows {
   float *q, *k, *v, *heads; // heads: what attention writes, all heads of a token one after another
   ptrdiff_t q_stride, k_stride, heads_stride; // v as k
+  bool side_by_side;                          // q, k and v of a token: one product may write them
 };
 
-// What is done at a time: KV heads of rows that the scratch has room for.
+// What is done at a time: KV heads of rows that the scratch has room for. Of their queries all, or some.
 struct portion {
   int32_t kv_heads; // a multiple of the plan's unit, or all
-  int32_t tokens, context_tokens;
+  int32_t tokens, context_tokens, queries;
   bool spread; // rows have a gap, so that they do not share cache sets
 };
 

@@ -17,7 +17,27 @@ block block_of(const layer_plan& p, int32_t first, int32_t end) {
           0,
           p.kv_heads,
           joined(p.queries_of(first), p.queries_of(end - 1)),
-          joined(p.context_of(first), p.context_of(end - 1))};
+          joined(p.context_of(first), p.context_of(end - 1)),
+          p.queries_of(first).first};
+}
+
+int32_t run_block(layer_calls& calls, const block& b) {
+  const int32_t status = calls.project(b);
+  return status ? status : calls.attend(b);
+}
+
+// Keys of the block first, then some queries at a time.
+int32_t run_queries(layer_calls& calls, const block& all, int32_t at_once) {
+  if (!calls.p.call->kv)
+    if (const int32_t s = calls.project_keys(all, all.context)) return s;
+  block some = all;
+  for (int32_t done = 0; done < all.queries.count; done += at_once) {
+    some.queries = {all.queries.first + done,
+                    static_cast<int32_t>(smaller(at_once, all.queries.count - done))};
+    if (const int32_t s = calls.project_queries(some, some.queries)) return s;
+    if (const int32_t s = calls.attend(some)) return s;
+  }
+  return FOVEA_OK;
 }
 
 int32_t run_stage(layer_calls& calls) {
@@ -56,8 +76,8 @@ int32_t run_portions(layer_calls& calls, const portion& n) {
     for (int32_t head = 0; head < p.kv_heads; head += n.kv_heads) {
       b.first_head = head;
       b.end_head = static_cast<int32_t>(smaller(head + int64_t{n.kv_heads}, p.kv_heads));
-      if (const int32_t s = calls.project(b)) return s;
-      if (const int32_t s = calls.attend(b)) return s;
+      if (const int32_t s = n.queries < n.tokens ? run_queries(calls, b, n.queries) : run_block(calls, b))
+        return s;
     }
     if (const int32_t s = calls.multiply_heads(b)) return s;
   }

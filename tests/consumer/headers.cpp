@@ -25,7 +25,7 @@ static unsigned char layer_scratch[FOVEA_LAYER_SCRATCH_FAST(128, 128, 384, 12, 1
                                    FOVEA_LAYER_SCRATCH_I8(128, 128, 12, 12, 32, 32)];
 static unsigned char context[FOVEA_LAYER_KV_BYTES(7, 2, 4, 16, 16) + FOVEA_LAYER_KV_SCRATCH(64, 4, 16)];
 static_assert(FOVEA_LAYER_SCRATCH_FAST(128, 128, 384, 12, 12, 32, 32) < 1000000, "a layer of MiniLM");
-static_assert(FOVEA_LAYER_SCRATCH(24, 24, 64, 4, 4, 16, 16) < 16384, "a layer for a board");
+static_assert(FOVEA_LAYER_SCRATCH(32, 32, 64, 4, 4, 16, 16) < 16384, "a layer for a board");
 
 int main() {
   const float row[4 * 16] = {};
