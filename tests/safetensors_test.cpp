@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -271,7 +272,7 @@ uint64_t read_damaged(uint64_t seed, unsigned char* (*place)(void*, size_t), voi
   std::string file = lot.one_of(seeds);
   for (int changes = lot.between(1, 4); changes > 0; --changes) damage(file, lot);
   unsigned char* const bytes = place(memory, file.size());
-  std::memcpy(bytes, file.data(), file.size());
+  std::copy(file.begin(), file.end(), bytes);
   tensor tensors[room];
   size_t count = 77;
   const refusal refused = minilm::read_safetensors(bytes, file.size(), tensors, room, count);
