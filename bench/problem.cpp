@@ -65,7 +65,8 @@ problem::problem(const work& w)
       out_(query_bytes(w)),
       integer_q_(query_bytes(w) / sizeof(float)),
       integer_cache_(2 * kv_elements(w)),
-      integer_out_(query_bytes(w) / sizeof(float)) {
+      integer_out_(query_bytes(w) / sizeof(float)),
+      scales_(sizeof(fovea_fixed_scale) * static_cast<size_t>(w.q_heads)) {
   fill(q_, 1);
   fill(cache_, 2);
   if (w.integers()) quantise();
@@ -136,18 +137,50 @@ fovea_fixed_attention problem::integer_call(int32_t integer_isa) const {
   a.flags = work_.causal ? FOVEA_CAUSAL : 0;
   a.scale = fovea::make_fixed_scale({unit, unit, unit, unit / 3, 0}, work_.dim, work_.keys).scale;
   a.isa = integer_isa;
+  if (work_.from_floats()) {
+    std::fill_n(static_cast<fovea_fixed_scale*>(scales_.data()), work_.q_heads, a.scale);
+    a.head_scales = static_cast<const fovea_fixed_scale*>(scales_.data());
+    a.out.data = out_.data();
+    a.out.dtype = FOVEA_FIXED_F32;
+  }
   return a;
+}
+
+float_inputs problem::inputs() const {
+  const size_t keys = kv_elements(work_);
+  int8_t* const cache = static_cast<int8_t*>(integer_cache_.data());
+  return {{q_.floats(), cache_.floats(), cache_.floats() + keys},
+          {static_cast<int8_t*>(integer_q_.data()), cache, cache + keys},
+          static_cast<fovea_fixed_scale*>(scales_.data())};
+}
+
+int32_t quantise_heads(const float_inputs& inputs, const fovea_fixed_attention& call) {
+  const int32_t first = call.part.count > 1 ? call.part.index : 0,
+                end = call.part.count > 1 ? first + 1 : call.q_heads;
+  for (int32_t h = first; h < end; ++h) {
+    float scales[3];
+    for (int i = 0; i < 3; ++i) {
+      const int32_t tokens = i == 0 ? call.queries : call.keys;
+      const ptrdiff_t head = static_cast<ptrdiff_t>(h) * tokens * call.dim;
+      const fovea_float_rows rows = {inputs.from[i] + head, 0, tokens, call.dim};
+      if (const int32_t s = fovea_fixed_symmetric(&rows, FOVEA_FIXED_S8, &scales[i])) return s;
+      if (const int32_t s = fovea_fixed_quantize_s8(&rows, scales[i], 0, inputs.to[i] + head)) return s;
+    }
+    const fovea::real_scales real = {double{scales[0]}, double{scales[1]}, double{scales[2]}, 0, 0};
+    inputs.scales[h] = fovea::make_fixed_scale(real, call.dim, call.max_keys).scale;
+  }
+  return FOVEA_OK;
 }
 
 void problem::spoil() { std::fill_n(out_.floats(), count(out_), std::numeric_limits<float>::quiet_NaN()); }
 
 bool problem::finite() const {
-  return work_.integers() ||
+  return !float_output() ||
          std::all_of(out_.floats(), out_.floats() + count(out_), [](float x) { return std::isfinite(x); });
 }
 
 uint64_t problem::digest() const { // FNV-1a over the words
-  const page_buffer& result = work_.integers() ? integer_out_ : out_;
+  const page_buffer& result = float_output() ? out_ : integer_out_;
   uint64_t hash = 14695981039346656037u;
   for (size_t i = 0; i < result.size() / sizeof(uint32_t); ++i) {
     uint32_t bits;

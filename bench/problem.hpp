@@ -26,12 +26,20 @@ class page_buffer {
   size_t bytes_;
 };
 
+// Floats of q, K and V, and the room for their integers and for the scales of each head.
+struct float_inputs {
+  const float* from[3];
+  int8_t* to[3];
+  fovea_fixed_scale* scales;
+};
+
 class problem {
  public:
   explicit problem(const work& w);
 
   fovea_attention call(int32_t isa) const; // a work of integers has the same numbers as floats too
   fovea_fixed_attention integer_call(int32_t integer_isa) const; // of a work of integers
+  float_inputs inputs() const;                                   // of a work of integers from floats
   const page_buffer& cache() const { return work_.integers() ? integer_cache_ : cache_; } // K, then V
 
   void spoil();            // fills the result with NaN, so that an old result is not taken for a new one
@@ -41,9 +49,13 @@ class problem {
  private:
   void pack_keys();
   void quantise();
+  bool float_output() const { return !work_.integers() || work_.from_floats(); }
 
   work work_;
-  page_buffer q_, cache_, out_, integer_q_, integer_cache_, integer_out_;
+  page_buffer q_, cache_, out_, integer_q_, integer_cache_, integer_out_, scales_;
 };
+
+// Quantises the heads of this part: each tensor of each head gets a scale of its own.
+int32_t quantise_heads(const float_inputs& inputs, const fovea_fixed_attention& call);
 
 } // namespace bench

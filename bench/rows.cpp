@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "exp2.hpp"
+#include "f32/kernel.hpp"
 #include "fovea/ops.h"
 #include "peak.hpp"
 #include "stopwatch.hpp"
@@ -21,10 +22,21 @@ namespace {
 constexpr double least_sample = 150e-6;
 
 constexpr row_work table[] = {
-    {row_work::softmax, 64, 64},  {row_work::softmax, 197, 197},   {row_work::softmax, 512, 512},
-    {row_work::softmax, 1, 4096}, {row_work::softmax, 2048, 2048}, {row_work::softmax, 8192, 4096},
-    {row_work::exp2, 1, 4096},    {row_work::exp2, 64, 4096},      {row_work::matvec, 1, 4096},
-    {row_work::matvec, 256, 256}, {row_work::matvec, 2048, 2048},
+    {row_work::softmax, 64, 64},
+    {row_work::softmax, 197, 197},
+    {row_work::softmax, 512, 512},
+    {row_work::softmax, 1, 4096},
+    {row_work::softmax, 2048, 2048},
+    {row_work::softmax, 8192, 4096},
+    {row_work::exp2, 1, 4096},
+    {row_work::exp2, 64, 4096},
+    {row_work::matvec, 1, 4096},
+    {row_work::matvec, 256, 256},
+    {row_work::matvec, 2048, 2048},
+    {row_work::quantise, 512, 64},
+    {row_work::quantise, 4096, 4096},
+    {row_work::quantise_tokens, 128, 384},
+    {row_work::quantise_tokens, 512, 64},
 };
 
 std::string lower(std::string text) {
@@ -38,7 +50,10 @@ size_t bytes_of(double elements) { return sizeof(float) * static_cast<size_t>(el
 // The memory of one work; logits as a classifier or attention has them, within a few units of 0.
 struct rows_problem {
   explicit rows_problem(const row_work& w)
-      : what(w), in(bytes_of(w.elements()) + 512), out(bytes_of(w.elements()) + 512), x(bytes_of(w.columns)) {
+      : what(w),
+        in(bytes_of(w.elements()) + 512),
+        out(bytes_of(w.elements()) + 512),
+        x(bytes_of(std::max(w.columns, w.rows))) {
     ankerl::nanobench::Rng random(3);
     for (const page_buffer* buffer : {&in, &x})
       for (size_t i = 0; i < buffer->size() / sizeof(float); ++i)
@@ -48,6 +63,7 @@ struct rows_problem {
 
   int32_t run(int32_t isa) const {
     if (what.what == row_work::exp2) return run_exp2(isa);
+    if (what.quantises()) return run_quantise(isa);
     if (what.what == row_work::matvec)
       return fovea_matvec(in.floats(), 0, x.floats(), what.rows, what.columns, isa, out.floats());
     fovea_softmax_rows s = {};
@@ -55,6 +71,18 @@ struct rows_problem {
     s.rows = what.rows, s.columns = what.columns;
     s.isa = isa;
     return fovea_softmax(&s);
+  }
+  // What the calls of fixed_quantize.h do, on an ISA of choice: the range, which finds NaN, then integers.
+  int32_t run_quantise(int32_t isa) const {
+    const int32_t place = fovea::f32::find_isa(isa);
+    const fovea::f32::float_rows rows = {in.floats(), what.columns, what.columns, what.rows};
+    fovea::f32::float_range range;
+    fovea::f32::run_at(place, fovea::f32::range_job{rows, &range});
+    ankerl::nanobench::doNotOptimizeAway(range);
+    float* const scales = what.what == row_work::quantise ? nullptr : x.floats();
+    fovea::f32::run_at(place, fovea::f32::quantize_job{rows, 4.0f / 127, 4, 0, scales,
+                                                       static_cast<int8_t*>(out.data()), nullptr});
+    return FOVEA_OK;
   }
   int32_t run_exp2(int32_t isa) const {
     for (const exp2_kernel* k = exp2_kernels; k->isa != 0; ++k) {
@@ -66,13 +94,16 @@ struct rows_problem {
   }
   void move(const isa_loops& loops) const {
     const size_t bytes = (bytes_of(what.elements()) + 511) / 512 * 512;
-    if (what.what == row_work::matvec)
+    if (what.what == row_work::matvec || what.quantises())
       ankerl::nanobench::doNotOptimizeAway(loops.read(in.data(), bytes));
     else
       loops.copy(in.data(), out.data(), bytes);
   }
   uint64_t digest() const { // FNV-1a over the words
-    const size_t count = static_cast<size_t>(what.what == row_work::matvec ? what.rows : what.elements());
+    const size_t elements = static_cast<size_t>(what.elements()),
+                 count = what.what == row_work::matvec ? static_cast<size_t>(what.rows)
+                         : what.quantises()            ? elements / sizeof(float)
+                                                       : elements;
     uint64_t hash = 14695981039346656037u;
     for (size_t i = 0; i < count; ++i) {
       uint32_t bits;
@@ -117,8 +148,13 @@ std::string number(double x, int digits, const char* unit = "") {
 } // namespace
 
 std::string row_work::name() const {
-  if (what != matvec)
-    return (what == softmax ? "softmax " : "exp2 ") + std::to_string(rows) + "x" + std::to_string(columns);
+  const auto named = [&](const char* verb) {
+    return verb + std::to_string(rows) + "x" + std::to_string(columns);
+  };
+  if (what == softmax) return named("softmax ");
+  if (what == exp2) return named("exp2 ");
+  if (what == quantise) return named("quantise ");
+  if (what == quantise_tokens) return named("quantise tokens ");
   return rows == 1 ? "dot " + std::to_string(columns)
                    : "matvec " + std::to_string(rows) + "x" + std::to_string(columns);
 }

@@ -9,10 +9,11 @@
 namespace bench {
 
 struct row_work {
-  enum operation { softmax, matvec, exp2 } what;
+  enum operation { softmax, matvec, exp2, quantise, quantise_tokens } what;
   int32_t rows, columns;
 
   std::string name() const; // "softmax 197x197", "matvec 512x512", "dot 4096", "exp2 64x256"
+  bool quantises() const { return what == quantise || what == quantise_tokens; }
   double elements() const { return static_cast<double>(rows) * columns; }
 };
 
@@ -20,7 +21,7 @@ struct row_result {
   row_work what;
   int32_t isa, status;
   double seconds, quiet_seconds; // median, and 10th percentile
-  double limit_seconds;          // of a copy from input to output, or of a pass over the matrix
+  double limit_seconds;          // of a copy from input to output, or of a pass over the matrix or the floats
   uint64_t digest;
   int samples;
   bool disturbed; // by other programs, too often: the time or the limit

@@ -45,6 +45,8 @@ constexpr work table[] = {
     {"int8 prefill",     8,  8,  64,  512,  512, false, FOVEA_ROWS,   dtype::int8},
     {"int8 decode",      8,  8,  64,    1, 2048, false, FOVEA_PANELS, dtype::int8},
     {"int8 decode GQA",  8,  2,  64,    1, 2048, false, FOVEA_PANELS, dtype::int8},
+    {"int8 from floats", 8,  8,  64,  128,  128, false, FOVEA_ROWS,   dtype::int8_from_floats},
+    {"int8 from floats", 8,  8,  64,  512,  512, false, FOVEA_ROWS,   dtype::int8_from_floats},
 };
 // clang-format on
 

@@ -8,7 +8,8 @@
 
 namespace bench {
 
-enum class dtype { f32, int8 };
+// int8_from_floats: floats are quantised head by head, attended to in int8, and the output is floats.
+enum class dtype { f32, int8, int8_from_floats };
 
 struct work {
   const char* kind;
@@ -21,7 +22,8 @@ struct work {
   std::string name() const;   // "prefill 8x64 512", "decode GQA 8/2x64 2048 panels"
   double flops() const;       // 4 * queries * keys * dim per query head, half of it when causal
   size_t cache_bytes() const; // K and V
-  bool integers() const { return type == dtype::int8; }
+  bool integers() const { return type != dtype::f32; }
+  bool from_floats() const { return type == dtype::int8_from_floats; }
 };
 
 std::vector<work> works_with(

@@ -43,7 +43,7 @@ TEST_CASE("int8: an entry without 16 bits gives the bits of the specification an
     CHECK(attend_by(fovea_fixed_attend_s8, a) == FOVEA_OK);
     CHECK(y.out == y.expected());
   }
-  const fovea_fixed_attention& wide = x.wide().make(FOVEA_FIXED_S16);
+  const fovea_fixed_attention& wide = x.s16().make(FOVEA_FIXED_S16);
   const std::vector<unsigned char> before = x.out;
   CHECK(attend_by(fovea_fixed_attend_s8, wide) == unsupported(FOVEA_ARG_Q));
   CHECK(attend_by(fovea_fixed_attend_plain, wide) == unsupported(FOVEA_ARG_Q));

@@ -134,7 +134,7 @@ TEST_CASE("Q15: nothing is read or written beside any array") {
     for (fixed_problem& x : cases()) {
       INFO(std::string(x.why()));
       if (x.call().q.zero_point) continue;
-      const fovea_fixed_attention& a = x.wide(bits).make(FOVEA_FIXED_S16, 3);
+      const fovea_fixed_attention& a = x.s16(bits).make(FOVEA_FIXED_S16, 3);
       std::vector<unsigned char> scratch(fovea_fixed_scratch(&a));
       REQUIRE(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
       const std::vector<unsigned char> expected = x.out;

@@ -118,3 +118,34 @@ TEST_CASE("int8: octaves about their limit, to the last bit") {
         check_bits(x, a, "biases about the limit");
       }
 }
+
+// Sums of 31 bits, of 33 with a zero point far away, and scales up to products that leave the floats.
+TEST_CASE("int8: float output is rounded twice, whatever the size of sums and scales") {
+  struct sums {
+    const char* why;
+    filling data;
+    int32_t zero_v, max_keys;
+  };
+  const sums table[] = {{"sums of any size", filling::uniform, 0, 512},
+                        {"the greatest sums", filling::lowest, 0, 512},
+                        {"and less the greatest zero points", filling::lowest, 127, 512},
+                        {"the other way round", filling::extremes, -128, 512},
+                        {"an odd zero point", filling::noise, 3, 512},
+                        {"sums that are shifted", filling::uniform, -77, 4096}};
+  for (const sums& t : table)
+    for (const int32_t v_dim : {1, 16, 37, 64}) {
+      fixed_problem x(t.why);
+      fovea_fixed_attention a = x.heads(2, 1)
+                                    .dims(16, v_dim)
+                                    .lengths(2, 512)
+                                    .data(t.data)
+                                    .zeros(0, 0, t.zero_v, 0)
+                                    .max_keys(t.max_keys)
+                                    .steepness(1e-4)
+                                    .make(FOVEA_FIXED_F32);
+      for (const uint32_t scale : {0x3f800000u, 0x3c812345u, 0x14800000u, 0x7f7fffffu}) {
+        a.scale.f32_scale = scale;
+        check_bits(x, a, t.why);
+      }
+    }
+}

@@ -40,9 +40,7 @@ class fixed_problem {
   fixed_problem& sinks() { return sinks_on_ = true, *this; }
   fixed_problem& scale_per_head() { return per_head_ = true, *this; }
   fixed_problem& scale_per_key() { return per_key_ = true, *this; }
-  fixed_problem& wide(int32_t weight_bits = 0) {
-    return wide_ = true, call_.weight_bits = weight_bits, *this;
-  }
+  fixed_problem& s16(int32_t weight_bits = 0) { return s16_ = true, call_.weight_bits = weight_bits, *this; }
 
   const char* why() const { return why_; }
   // Fills the memory and points the call at it.
@@ -77,7 +75,7 @@ class fixed_problem {
   filling kind_ = filling::noise;
   double steepness_ = 1;
   bool masked_ = false, biased_ = false, alibi_on_ = false, sinks_on_ = false, per_head_ = false,
-       per_key_ = false, wide_ = false;
+       per_key_ = false, s16_ = false;
   uint32_t state_ = 1;
   std::vector<int8_t> q8_, k8_, v8_;
   std::vector<int16_t> q16_, k16_, v16_, value_weights_;
@@ -89,15 +87,15 @@ class fixed_problem {
 inline int32_t fixed_problem::normal(double sigma) {
   int32_t x = 0;
   for (int i = 0; i < 12; ++i) x += static_cast<int32_t>(random() % 1000);
-  const double limit = wide_ ? 32767 : 127, y = (x - 5994) / 1000.0 * sigma;
+  const double limit = s16_ ? 32767 : 127, y = (x - 5994) / 1000.0 * sigma;
   return static_cast<int32_t>(y > limit ? limit : y < -limit - 1 ? -limit - 1 : y);
 }
 
 inline int32_t fixed_problem::pick(filling kind, size_t i, size_t count) {
-  const int32_t low = wide_ ? -32768 : -128, span = wide_ ? 65535 : 255;
+  const int32_t low = s16_ ? -32768 : -128, span = s16_ ? 65535 : 255;
   switch (kind) {
     case filling::noise:
-      return normal(wide_ ? 7282 : 28.2);
+      return normal(s16_ ? 7282 : 28.2);
     case filling::uniform:
       return low + static_cast<int32_t>(random() % static_cast<uint32_t>(span + 1));
     case filling::extremes:
@@ -105,7 +103,7 @@ inline int32_t fixed_problem::pick(filling kind, size_t i, size_t count) {
     case filling::rising:
       return low + static_cast<int32_t>(static_cast<uint64_t>(i) * static_cast<uint64_t>(span) / count);
     case filling::one_key:
-      return i < count / 2 || i >= count / 2 + static_cast<size_t>(call_.dim) ? normal(wide_ ? 300 : 3)
+      return i < count / 2 || i >= count / 2 + static_cast<size_t>(call_.dim) ? normal(s16_ ? 300 : 3)
                                                                               : low + span;
     case filling::outliers:
       return with_outliers(static_cast<int32_t>(i % static_cast<size_t>(call_.dim)));
@@ -139,21 +137,21 @@ inline void fixed_problem::make_tensors() {
     const bool keys_only = steady || kind_ == filling::outliers;
     fill(q, nq, keys_only ? filling::noise : kind_);
     if (steady)
-      for (auto& x : q) x = static_cast<std::decay_t<decltype(x)>>(wide_ ? 30000 : 100);
+      for (auto& x : q) x = static_cast<std::decay_t<decltype(x)>>(s16_ ? 30000 : 100);
     fill(k, nk, kind_);
     fill(v, nv, steady ? filling::uniform : keys_only ? filling::noise : kind_);
     call_.q.data = q.data(), call_.k.data = k.data(), call_.v.data = v.data();
   };
-  if (wide_)
+  if (s16_)
     fill_all(q16_, k16_, v16_);
   else
     fill_all(q8_, k8_, v8_);
-  call_.q.dtype = call_.k.dtype = call_.v.dtype = wide_ ? FOVEA_FIXED_S16 : FOVEA_FIXED_S8;
+  call_.q.dtype = call_.k.dtype = call_.v.dtype = s16_ ? FOVEA_FIXED_S16 : FOVEA_FIXED_S8;
 }
 
 inline void fixed_problem::make_scales(int32_t out_type) {
-  const double unit = wide_ ? 4.5 / 32767 : 4.5 / 127,
-               step = out_type == FOVEA_FIXED_S8 ? unit / 3 : unit / (wide_ ? 1 : 300);
+  const double unit = s16_ ? 4.5 / 32767 : 4.5 / 127,
+               step = out_type == FOVEA_FIXED_S8 ? unit / 3 : unit / (s16_ ? 1 : 300);
   const auto make = [&](double factor) {
     const fovea::real_scales real{unit * factor, unit, unit, out_type == FOVEA_FIXED_F32 ? 0 : step, 0};
     return fovea::make_fixed_scale(real, call_.dim, call_.max_keys, call_.q.dtype,

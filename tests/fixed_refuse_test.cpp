@@ -133,13 +133,8 @@ TEST_CASE("int8: a stride without use may be any number") {
 
 TEST_CASE("int8: sums of hidden keys may hold anything") {
   fixed_problem x("a zero point of q");
-  fovea_fixed_attention a = x.heads(1)
-                                .dims(16)
-                                .lengths(2, 70)
-                                .zeros(-128, 0, 0, 0)
-                                .masked()
-                                .steepness(0.1)
-                                .make(FOVEA_FIXED_S8);
+  fovea_fixed_attention a =
+      x.heads(1).dims(16).lengths(2, 70).zeros(-128, 0, 0, 0).masked().steepness(0.1).make(FOVEA_FIXED_S8);
   std::vector<int32_t> sums(static_cast<const int32_t*>(a.key_sums.data),
                             static_cast<const int32_t*>(a.key_sums.data) + 70);
   std::vector<uint8_t> mask(140, 1);

@@ -74,7 +74,7 @@ TEST_CASE("integers: strides of all tensors give the bits of tensors without gap
           CAPTURE(more);
           fixed_problem x("strides");
           x.heads(4, 2).dims(20, 24).lengths(3, 70).causal();
-          if (wide) x.wide();
+          if (wide) x.s16();
           x.make(type, 3);
           check_strided(x, wide, tokens_first, more);
         }

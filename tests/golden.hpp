@@ -4,5 +4,5 @@
 #include <cstdint>
 
 constexpr uint64_t golden = 0x4b163a85dadb3249;
-constexpr uint64_t
-    golden_modified = 0xffb0b88f23f9a7cd; // with softcap, ALiBi, sinks, masks, log-sum-exp and weights
+// With softcap, ALiBi, sinks, masks, log-sum-exp and returned weights.
+constexpr uint64_t golden_modified = 0xffb0b88f23f9a7cd;

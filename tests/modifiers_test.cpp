@@ -114,12 +114,8 @@ TEST_CASE("each_modifier_alone") {
 
 TEST_CASE("modifiers_together") {
   for (int which = 0; which < 16; ++which) {
-    shape s = shape("two heads of queries, a causal chunk")
-                  .heads(4, 2)
-                  .dims(9, 20)
-                  .lengths(6, 270)
-                  .causal()
-                  .lse();
+    shape s =
+        shape("two heads of queries, a causal chunk").heads(4, 2).dims(9, 20).lengths(6, 270).causal().lse();
     if ((which & 1) != 0) s.softcap(4);
     if ((which & 2) != 0) s.alibi();
     if ((which & 4) != 0) s.sinks();

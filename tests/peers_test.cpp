@@ -139,8 +139,8 @@ TEST_CASE("a_nan_in_a_masked_v_row_reaches_nobody_from_64_queries_on") {
 }
 
 TEST_CASE("a_nan_in_one_masked_k_or_v_row_reaches_only_rows_that_see_it") {
-  const shape
-      s = shape("a bool mask of every row").heads(4, 2).dims(8, 20).lengths(20, 40).mask(mask_kind::shown);
+  const shape s =
+      shape("a bool mask of every row").heads(4, 2).dims(8, 20).lengths(20, 40).mask(mask_kind::shown);
   for (int32_t j : {0, 15, 16, 39}) {
     INFO("key ", j);
     check_spoilt(s, j, [j](problem& p) {

@@ -95,8 +95,8 @@ TEST_CASE("arrays_without_elements_may_be_null") {
 TEST_CASE("strides_without_use_are_not_looked_at_twice") {
   problem p(shape("one head, one token: strides are never walked").dims(6).lengths(1, 1));
   fovea_attention a = p.call();
-  a.q.token_stride = a.k.token_stride = a.v.head_stride = a.out.token_stride = std::numeric_limits<
-      ptrdiff_t>::max();
+  a.q.token_stride = a.k.token_stride = a.v.head_stride = a.out.token_stride =
+      std::numeric_limits<ptrdiff_t>::max();
   CHECK(fovea_check(&a) == FOVEA_OK);
 }
 

@@ -14,14 +14,8 @@ bool has_both_signs(const data::tensor& q, int32_t head, int32_t query) {
 } // namespace
 
 TEST_CASE("a_nan_in_a_bias_spoils_the_row_that_sees_it") {
-  const shape s = shape("grouped")
-                      .heads(4, 2)
-                      .dims(9, 20)
-                      .lengths(14, 40)
-                      .causal()
-                      .mask(mask_kind::bias)
-                      .alibi()
-                      .lse();
+  const shape s =
+      shape("grouped").heads(4, 2).dims(9, 20).lengths(14, 40).causal().mask(mask_kind::bias).alibi().lse();
   isas::for_each([&](int32_t isa) {
     problem good(s), p(s);
     const std::vector<float> clean = solve(good, good.call(isa));

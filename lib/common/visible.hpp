@@ -15,8 +15,8 @@ struct visibility {
   int64_t first_key, end; // absolute keys that are given
   int64_t position;       // of query 0
   int64_t left, right;    // p - left <= j <= p + right; causal is folded into right
-  int64_t prefix, keep,
-      ending; // keys below prefix, and below keep as far as p + ending, are seen whatever the window says
+  // Keys below prefix, and keys below keep that are at most p + ending, are seen whatever the window is.
+  int64_t prefix, keep, ending;
 };
 
 struct seen {

@@ -62,15 +62,15 @@ void each_own_unit(const plan& p, Visit visit) {
 // One kernel call per tile: of some rows of a unit, or of several KV heads that have few rows each.
 void attend_units(const plan& p, const workspace& w) {
   if (p.rows == 0) return; // however many heads and spans
-  const route way = choose_route(p, w);
+  const route chosen = choose_route(p, w);
   const attention_kernel& isa = attention_at(p.isa);
   const int64_t first_panel = p.see.first_key / 16;
   packed_panels packed{first_panel, first_panel};
-  int32_t kv_head = -1, heads = 0; // `heads` wait for others, up to kv_head
+  int32_t kv_head = -1, heads = 0; // heads that are still to be attended, together; kv_head is the last
   const auto attend_heads = [&]() {
     if (heads)
       isa.attend(
-          {&p, &w, way, &packed, kv_head + 1 - heads, heads, 0, heads * static_cast<int32_t>(p.rows), -1});
+          {&p, &w, chosen, &packed, kv_head + 1 - heads, heads, 0, heads * static_cast<int32_t>(p.rows), -1});
     heads = 0;
   };
   each_own_unit(p, [&](const unit& u) {
@@ -82,7 +82,7 @@ void attend_units(const plan& p, const workspace& w) {
     }
     const int32_t rows = unit_row_count(p, u.row);
     for (int32_t r = 0; r < rows; r += w.rows)
-      isa.attend({&p, &w, way, &packed, u.kv_head, 1, u.row + r,
+      isa.attend({&p, &w, chosen, &packed, u.kv_head, 1, u.row + r,
                   static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
   });
   attend_heads();
@@ -111,7 +111,7 @@ int32_t fovea_merge(const fovea_attention* call) {
   plan p;
   if (const int32_t s = make_plan(call, p)) return s;
   if (!p.partials) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
-  merge_at(p.isa, p);
+  run_at(p.isa, merge_job{&p});
   return FOVEA_OK;
 }
 

@@ -43,94 +43,37 @@ int32_t find_isa(int32_t isa) {
   return -1;
 }
 
-// One table for each operation: a program that does without it links neither the table nor its kernels.
+// One table for attention, and one for each kind of job: a program that does not run such jobs links neither
+// the table nor its kernels.
 const attention_kernel& attention_at(int32_t place) {
   static const attention_kernel* const kernels[] = {
-#define FOVEA_ISA(name, constant, text) &name##_attention,
+#define FOVEA_ISA(name, constant, text) &operations<isa::name>::attention,
 #include "isa/list.hpp"
   };
   return *kernels[place];
 }
 
-void merge_at(int32_t place, const plan& p) {
-  static void (*const kernels[])(const plan&) = {
-#define FOVEA_ISA(name, constant, text) name##_merge,
-#include "isa/list.hpp"
-  };
-  kernels[place](p);
-}
-
-void pack_panel_at(int32_t place, const float* rows, ptrdiff_t stride, int dim, float* panel) {
-  static void (*const kernels[])(const float*, ptrdiff_t, int, float*) = {
-#define FOVEA_ISA(name, constant, text) name##_pack_panel,
-#include "isa/list.hpp"
-  };
-  kernels[place](rows, stride, dim, panel);
-}
-
-void softmax_at(int32_t place, const softmax_job& job) {
-  static void (*const kernels[])(const softmax_job&) = {
-#define FOVEA_ISA(name, constant, text) name##_softmax,
+template <class Job>
+void run_at(int32_t place, const Job& job) {
+  static void (*const kernels[])(const Job&) = {
+#define FOVEA_ISA(name, constant, text) operations<isa::name>::run,
 #include "isa/list.hpp"
   };
   kernels[place](job);
 }
-
-void matvec_at(int32_t place, const matvec_job& job) {
-  static void (*const kernels[])(const matvec_job&) = {
-#define FOVEA_ISA(name, constant, text) name##_matvec,
-#include "isa/list.hpp"
-  };
-  kernels[place](job);
-}
-
-void norm_at(int32_t place, const norm_job& job) {
-  static void (*const kernels[])(const norm_job&) = {
-#define FOVEA_ISA(name, constant, text) name##_norm,
-#include "isa/list.hpp"
-  };
-  kernels[place](job);
-}
-
-void activate_at(int32_t place, const activate_job& job) {
-  static void (*const kernels[])(const activate_job&) = {
-#define FOVEA_ISA(name, constant, text) name##_activate,
-#include "isa/list.hpp"
-  };
-  kernels[place](job);
-}
-
-void pool_at(int32_t place, const pool_job& job) {
-  static void (*const kernels[])(const pool_job&) = {
-#define FOVEA_ISA(name, constant, text) name##_pool,
-#include "isa/list.hpp"
-  };
-  kernels[place](job);
-}
-
-void rotate_at(int32_t place, const rotate_job& job) {
-  static void (*const kernels[])(const rotate_job&) = {
-#define FOVEA_ISA(name, constant, text) name##_rotate,
-#include "isa/list.hpp"
-  };
-  kernels[place](job);
-}
-
-void multiply_at(int32_t place, const product_job& job) {
-  static void (*const kernels[])(const product_job&) = {
-#define FOVEA_ISA(name, constant, text) name##_multiply,
-#include "isa/list.hpp"
-  };
-  kernels[place](job);
-}
-
-void finish_at(int32_t place, const finish_job& job) {
-  static void (*const kernels[])(const finish_job&) = {
-#define FOVEA_ISA(name, constant, text) name##_finish,
-#include "isa/list.hpp"
-  };
-  kernels[place](job);
-}
+template void run_at(int32_t place, const merge_job& job);
+template void run_at(int32_t place, const pack_job& job);
+template void run_at(int32_t place, const softmax_job& job);
+template void run_at(int32_t place, const matvec_job& job);
+template void run_at(int32_t place, const norm_job& job);
+template void run_at(int32_t place, const activate_job& job);
+template void run_at(int32_t place, const pool_job& job);
+template void run_at(int32_t place, const rotate_job& job);
+template void run_at(int32_t place, const product_job& job);
+template void run_at(int32_t place, const finish_job& job);
+template void run_at(int32_t place, const range_job& job);
+template void run_at(int32_t place, const quantize_job& job);
+template void run_at(int32_t place, const columns_job& job);
 
 core_profile profile_of_this_core() {
 #if defined(__x86_64__) || defined(__i386__)

@@ -1,5 +1,6 @@
 // The seam between the library and its float kernels: what an ISA offers, and one tile of rows as a job.
 #pragma once
+#include "f32/dispatch.hpp"
 #include "f32/plan.hpp"
 #include "f32/route.hpp"
 #include "f32/row_jobs.hpp"
@@ -26,8 +27,8 @@ struct workspace {
   float** out_rows;                 // [rows]
 };
 
-// Panels of a KV head that are packed once for all of its tiles. Tiles ask for keys in a never falling order,
-// so one mark says what is there.
+// Panels of a KV head that are packed once for all of its tiles. No tile needs a panel before those of the
+// tile before it, so one range says which are there.
 struct packed_panels {
   int64_t first, end; // panels (absolute key / 16) that stand in scratch: first .. end - 1
 };
@@ -42,16 +43,16 @@ constexpr int scores_4x4_panels(int dim) { return 1 + (2 * floats_4x4 + 16 * dim
 struct tile_job {
   const plan* p;
   const workspace* w;
-  route way;
+  route chosen;
   packed_panels* packed;
   int32_t kv_head; // the first
-  int32_t heads;   // batched: several only if each has all its rows here, and its keys in one block
+  int32_t heads;   // from there on; where there are several, each has all its rows in this tile
   int64_t row;
   int32_t rows; // of all heads together
   int32_t span; // all spans if negative; else only this one (counted from first_span), left in p->partials
 };
 
-// Row r of a tile is one query of one head. Divides: for the paths that need to know, not for the hot one.
+// Row r of a tile is one query of one head. It divides, so it is not for hot loops.
 struct row_place {
   ptrdiff_t head, query;
 };
@@ -65,29 +66,29 @@ inline row_place place_of(const tile_job& job, int r) {
   return {static_cast<ptrdiff_t>(kv_head * p.group + row % p.group), static_cast<ptrdiff_t>(row / p.group)};
 }
 
-// What an ISA offers to attention. (The other operations take one function each: isa/table.hpp.)
+// Joins the partials of all parts.
+struct merge_job {
+  const plan* p;
+};
+
+// Sixteen rows of keys, all given, become a panel.
+struct pack_job {
+  const float* rows;
+  ptrdiff_t stride;
+  int dim;
+  float* panel;
+};
+
+// What an ISA offers to attention. (Other operations are one function each: isa/table.hpp.)
 struct attention_kernel {
   int8_t tile_rows[8];  // rows of the shapes, largest first, ending in 1
   int32_t rows;         // of a tile; a multiple of the largest shape
   int32_t batched_rows; // that several KV heads of few rows may fill together; 0 where it does not pay
-  bool scores_4x4;      // has a way to score three or four rows against groups of four keys
+  bool scores_4x4;      // scores three or four rows against groups of four keys: kernel/scores_4x4.hpp
   bool four_row_shapes; // has shapes for tiles of three or four rows
   void (*attend)(const tile_job&);
 };
 
-// Which of the ISAs that this build holds serves a call: its place in all tables of kernels, the best last.
-// Negative: this machine or this build has it not.
-int32_t find_isa(int32_t isa);
-
-// What the ISA at a place offers. Each of these links the kernels of its own operation only.
 const attention_kernel& attention_at(int32_t place);
-void merge_at(int32_t place, const plan& p);
-void pack_panel_at(int32_t place, const float* rows, ptrdiff_t stride, int dim, float* panel);
-void softmax_at(int32_t place, const softmax_job& job);
-void matvec_at(int32_t place, const matvec_job& job);
-void norm_at(int32_t place, const norm_job& job);
-void activate_at(int32_t place, const activate_job& job);
-void pool_at(int32_t place, const pool_job& job);
-void rotate_at(int32_t place, const rotate_job& job);
 
 } // namespace fovea::f32

@@ -118,7 +118,7 @@ int32_t check_pool(const fovea_pool_rows* call, pool_job& job) {
   const fovea_pool_rows& p = *call;
   if (const int32_t s = check_reserved(p.reserved)) return s;
   if (const int32_t s = check_counts(0, p.columns)) return s;
-  int32_t rows;
+  int32_t rows = 0;
   if (const int32_t s = check_sequences(p, rows)) return s;
   const rows_given in{p.in, resolved(p.in_stride, p.columns), rows, p.columns},
       out{p.out, resolved(p.out_stride, p.columns), p.sequences, p.columns};
@@ -144,7 +144,7 @@ int32_t fovea_norm(const fovea_norm_rows* call) {
   if (const int32_t status = check_norm(call, job)) return status;
   const int32_t place = find_isa(call->isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  norm_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }
 
@@ -155,7 +155,7 @@ int32_t fovea_activate(const fovea_activation_rows* call) {
   if (const int32_t status = check_activation(call, job)) return status;
   const int32_t place = find_isa(call->isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  activate_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }
 
@@ -166,6 +166,6 @@ int32_t fovea_pool(const fovea_pool_rows* call) {
   if (const int32_t status = check_pool(call, job)) return status;
   const int32_t place = find_isa(call->isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  pool_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }

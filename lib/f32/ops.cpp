@@ -65,7 +65,7 @@ int32_t check_softmax(const fovea_softmax_rows* call, softmax_job& job) {
   if ((!in_place && meet(in, out)) || meet(mask, out)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
   if (meet(in, lse) || meet(mask, lse) || meet(out, lse)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_LSE);
   if (s.columns == 0) job.in_stride = job.out_stride = 0; // they may be any number
-  job.modify.step = step_for(!is_zero(job.modify.cap), s.mask.data != nullptr);
+  job.modify.any = !is_zero(job.modify.cap) || s.mask.data;
   return FOVEA_OK;
 }
 
@@ -89,7 +89,7 @@ int32_t fovea_softmax(const fovea_softmax_rows* call) {
   if (const int32_t status = check_softmax(call, job)) return status;
   const int32_t place = find_isa(call->isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  softmax_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }
 
@@ -102,7 +102,7 @@ int32_t fovea_matvec(const float* w, ptrdiff_t row_stride, const float* x, int32
   if (columns == 0) job.row_stride = 0; // it may be any number
   const int32_t place = find_isa(isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  matvec_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }
 

@@ -56,7 +56,7 @@ int32_t fovea_pack_keys(float* panels, int32_t at, const float* rows, ptrdiff_t 
     float* panel = panels + static_cast<ptrdiff_t>(key / 16) * 16 * dim;
     const float* row = rows + i * stride;
     if (isa >= 0 && key % 16 == 0 && left >= 16) {
-      fovea::f32::pack_panel_at(isa, row, stride, dim, panel);
+      fovea::f32::run_at(isa, fovea::f32::pack_job{row, stride, dim, panel});
       i += 16;
     } else {
       scatter(panel, key % 16, row, dim);

@@ -11,7 +11,7 @@ namespace fovea::f32 {
 
 constexpr int block_keys = 256; // keys of one softmax step, aligned to absolute key 0
 constexpr int span_keys = 4096; // keys that are summed alone before they are merged
-// Of a row of scores: a stride of 1,024 bytes would fold rows onto few cache sets.
+// From a row of scores to the next: with 1,024 bytes, rows would share few cache sets.
 constexpr int score_stride = block_keys + 16;
 // Rows of one unit of work; a constant, so that parts do not depend on scratch or ISA.
 constexpr int unit_rows = 48;
@@ -27,7 +27,7 @@ struct rows_of { // [head][token][dim], with strides in elements
   ptrdiff_t head, token;
 };
 
-// What a call touches beside its scratch.
+// What a call touches other than its scratch.
 struct footprint {
   enum input { q, k, v, alibi, sinks, mask, inputs };
   enum output { out, lse, weights, partials, outputs };
@@ -40,41 +40,40 @@ struct mask_of { // one of both, or none; [head][query][key] with strides in ele
   ptrdiff_t head, query;
 };
 
-// What happens to scores before softmax: nothing, biases, or a softcap and then biases.
-enum class score_step : int8_t { plain, biased, capped };
-
 struct modifiers {
   float cap, cap_factor; // cap times log2(e), and -2 / cap: e^(-2 s / cap) = 2^(factor * s log2(e)); 0 = none
   const float *alibi, *sinks;
   mask_of mask;
   float* lse;
   fovea_weights weights; // its counts resolved
-  score_step step;
+  bool any;              // of what changes scores: softcap, ALiBi, mask
 };
 
 struct plan {
   rows_of<const float> q, k, v;
   rows_of<float> out;
-  bool packed_keys;        // k stands in panels
-  int32_t kv_heads, group; // q_heads = kv_heads * group
+  bool packed_keys;               // k stands in panels
+  const fovea_segments* segments; // null: k and v stand where p.k and p.v say; else these do
+  int32_t kv_heads, group;        // q_heads = kv_heads * group
   int32_t dim, v_dim;
   int64_t rows; // queries * group: the rows of one kv head; row = query * group + head in group
   visibility see;
   int64_t keys_end; // behind the last given key; a mask may end before
   modifiers modify;
   float scale; // times log2(e): softmax is base 2
-  float stretch,
-      shrunk; // scale = 2 * stretch * shrunk, where a row of q times scale may overflow; else stretch is 0
+  // scale = 2 * stretch * shrunk where a row of q times scale may overflow; else stretch is 0.
+  float stretch, shrunk;
   int32_t first_span, spans; // spans of 4,096 keys from absolute key 0 that the given keys touch
   int32_t part, parts;
   float* partials;
   int32_t isa; // its place in the tables of kernels
   core_profile core;
   footprint bytes;
+  bool segments_meet(byte_range r) const; // the footprint of segments
 };
 
-constexpr score_step step_for(bool capped, bool biased) {
-  return capped ? score_step::capped : biased ? score_step::biased : score_step::plain;
+inline bool meets_any(const plan& p, byte_range scratch) {
+  return fovea::meets_any<plan>(p, scratch) || p.segments_meet(scratch);
 }
 
 int32_t make_plan(const fovea_attention* call, plan& p);

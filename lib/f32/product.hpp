@@ -1,5 +1,6 @@
 // Products with packed weights as jobs for a kernel: validated, every option a number.
 #pragma once
+#include "f32/dispatch.hpp"
 #include "fovea/linear.h"
 
 namespace fovea::f32 {
@@ -31,8 +32,5 @@ struct product_job {
   finish_job finish;  // of row 0 and column 0; its z, rows and count are not set
   int32_t gate_width; // 0, or column c is also multiplied by output gate_width + c
 };
-
-void multiply_at(int32_t place, const product_job& job);
-void finish_at(int32_t place, const finish_job& job);
 
 } // namespace fovea::f32

@@ -90,6 +90,6 @@ int32_t fovea_rotate(const fovea_rotation* call) {
   if (const int32_t status = check_rotation(call, job)) return status;
   const int32_t place = find_isa(call->isa);
   if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  rotate_at(place, job);
+  run_at(place, job);
   return FOVEA_OK;
 }

@@ -12,7 +12,7 @@ struct softmax_job {
   int32_t rows, columns;
   int32_t shown; // columns before the end of the mask; those behind it become 0
   float scale;
-  modifiers modify; // cap, mask (its query is the row) and step
+  modifiers modify; // cap, and mask (its query is the row)
 };
 
 struct matvec_job {
@@ -21,6 +21,48 @@ struct matvec_job {
   ptrdiff_t row_stride;
   int32_t rows, columns;
 };
+
+// Rows of floats that become integers, or are smoothed before they do (fovea/fixed_quantize.h).
+struct float_rows {
+  const float* x;
+  ptrdiff_t stride, columns;
+  int32_t rows;
+};
+
+// Bits of the numbers farthest from zero on either side: +0 and -0 where there are none. NaN is beyond
+// infinity.
+struct float_range {
+  int32_t high;
+  uint32_t low;
+};
+
+struct range_job {
+  float_rows in;
+  float_range* found;
+};
+
+struct quantize_job {
+  float_rows in;
+  float scale, largest; // no number of the rows is larger, whatever its sign
+  int32_t zero;
+  float* scales; // null, or of each row its own, to be found first; zero is 0, and the output is s8
+  int8_t* s8;
+  int16_t* s16; // if s8 is null
+};
+
+// out[column] or out[row][column] from a number and what its column has.
+struct columns_job {
+  enum operation { sizes, means, difference, quotient, product } what;
+  float_rows in;
+  const float* columns; // of the last three
+  float* out;           // [columns], or contiguous rows; may be the input
+};
+
+// A scale is a normal float: values too small for one become 0. Rows of zeros have the scale 1.
+static inline float normal_scale(float scale) { return scale < 1.17549435e-38f ? 1.17549435e-38f : scale; }
+static inline float scale_of(float largest, float steps) {
+  return largest > 0 ? normal_scale(largest / steps) : 1;
+}
 
 struct norm_job {
   const float *in, *residual, *weight, *bias; // residual, weight and bias may be null

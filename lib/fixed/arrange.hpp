@@ -9,8 +9,8 @@ namespace fovea::fixed {
 
 enum class eight_deep : int8_t {}; // an element of panels [sixteen lanes][8]
 
-// Bytes become 16 bits. They stand in the second half of the room: front to back, the writer never passes the
-// reader.
+// Bytes become 16 bits, in place. They stand in the second half of `room`; from front to back, a write never
+// reaches a byte that has not been read.
 static inline void widen(int8_t* room, ptrdiff_t count) {
   const int8_t* bytes = room + count;
   int16_t* to = reinterpret_cast<int16_t*>(room);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "fixed/finish.hpp"
+#include "fixed/float_output.hpp"
 #include "fixed/kernel.hpp"
 #include "fixed/score.hpp"
 #include "fixed/value.hpp"
@@ -12,9 +13,9 @@
 
 namespace fovea::fixed {
 
-// Integers from registers; what does not fill them is written one by one.
+// Writes integers by whole registers, and the rest one by one.
 template <class Form>
-struct register_writer {
+struct register_writer : float_writer {
   template <class T>
   static void write(const int32_t* acc, const output_factor& f, int count, int32_t zero, T* out) {
     if (f.left) return write_integers(acc, f, count, zero, out); // a very fine output
@@ -44,9 +45,9 @@ fixed_row begin_row(tile_state<Form>& t, int r, int32_t head, int32_t query, con
   return x;
 }
 
-// Queries of one head: what they share is made once.
+// Queries of one head: what they share is computed once.
 template <class Form>
-void begin_queries(tile_state<Form>& t, bool all_alike) {
+void begin_queries(tile_state<Form>& t, bool same_keys) {
   const fixed_plan& p = t.p;
   seen keys = seen_by(p.see, t.job.row);
   const fixed_row x = begin_row(t, 0, 0, t.job.row, keys);
@@ -59,7 +60,7 @@ void begin_queries(tile_state<Form>& t, bool all_alike) {
   int32_t *sums = t.sum, query = x.query, start = x.start;
   for (; row != end; ++row, sums += Form::lanes, q += q_step, out += out_step) {
     if (shifted) start = start_of(p, q);
-    if (!all_alike) keys = seen_by(p.see, query);
+    if (!same_keys) keys = seen_by(p.see, query);
     ::new (static_cast<void*>(row)) fixed_row{q,         out,     x.scale, query++,     x.q_head, keys.head,
                                               keys.from, keys.to, start,   x.reference, x.by_key};
     Form::store(sums, sum);
@@ -67,14 +68,14 @@ void begin_queries(tile_state<Form>& t, bool all_alike) {
 }
 
 template <class Form>
-void begin_heads(tile_state<Form>& t, bool all_alike) {
+void begin_heads(tile_state<Form>& t, bool same_keys) {
   int32_t query = t.job.row / t.p.group, head = t.job.row % t.p.group;
   seen keys = seen_by(t.p.see, query);
   for (int r = 0; r < t.job.rows; ++r) {
     ::new (static_cast<void*>(t.rows + r)) fixed_row(begin_row(t, r, head, query, keys));
     if (++head < t.p.group) continue;
     head = 0, ++query;
-    if (!all_alike) keys = seen_by(t.p.see, query);
+    if (!same_keys) keys = seen_by(t.p.see, query);
   }
 }
 
@@ -85,9 +86,9 @@ FOVEA_INLINE void clear(int32_t* o, ptrdiff_t count) {
 
 template <class Form>
 void begin_tile(tile_state<Form>& t) {
-  t.p.group == 1 ? begin_queries(t, alike(t.p.see)) : begin_heads(t, alike(t.p.see));
-  if constexpr (begins_fresh<Form>) t.fresh = t.p.spill ? 0 : rows_from(0, t.job.rows);
-  if (!begins_fresh<Form> || !t.fresh) clear<Form>(t.o, static_cast<ptrdiff_t>(t.job.rows) * t.p.width);
+  t.p.group == 1 ? begin_queries(t, same_keys(t.p.see)) : begin_heads(t, same_keys(t.p.see));
+  if constexpr (begins_sums<Form>) t.unwritten = t.p.spill ? 0 : rows_from(0, t.job.rows);
+  if (!begins_sums<Form> || !t.unwritten) clear<Form>(t.o, static_cast<ptrdiff_t>(t.job.rows) * t.p.width);
   t.by_groups([&](auto shape, int r) { take_queries<Form, decltype(shape)::rows>(t, r); });
 }
 
@@ -108,15 +109,15 @@ void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, i
     if constexpr (measures_group<Form, Shape>)
       if (!(mine & ~usual) && t.one_scale()) {
         measured |= mine;
-        return score_group<Form, Shape, leave_distances<Form>>(t, keys, r, columns);
+        return score_group<Form, Shape, store_distances<Form>>(t, keys, r, columns);
       }
-    score_group<Form, Shape, leave_scores<Form>>(t, keys, r, columns);
+    score_group<Form, Shape, store_scores<Form>>(t, keys, r, columns);
   });
   weigh_block(t, block, b, usual, scored, measured);
 }
 
 template <class Form>
-void visit_run(tile_state<Form>& t, int64_t first) {
+void attend_run(tile_state<Form>& t, int64_t first) {
   using key_byte = typename Form::key_byte;
   using value_byte = typename Form::value_byte;
   fixed_panels& panels = *t.job.panels;
@@ -133,7 +134,7 @@ void visit_run(tile_state<Form>& t, int64_t first) {
   for (int b = 0, end; b < fixed_run_blocks; b = end) {
     end = b + 1;
     if (!live[b]) continue;
-    while (end < fixed_run_blocks && live[end]) ++end;
+    while (end < fixed_run_blocks && live[end] && panels.follow(first + end)) ++end;
     add_values(t, values(b), first, b, end);
   }
 }
@@ -146,10 +147,11 @@ void attend_tile(const fixed_job& job) {
   for (int32_t block = 0; (block = next_block(t.p, first, last, block)) * fixed_block < last.to;
        block += fixed_run_blocks) {
     block -= block % fixed_run_blocks;
-    visit_run(t, block);
+    attend_run(t, block);
   }
-  if constexpr (begins_fresh<Form>) // rows that got no values
-    for (; t.fresh; t.fresh &= t.fresh - 1) clear<Form>(t.output(__builtin_ctzll(t.fresh)), t.p.width);
+  if constexpr (begins_sums<Form>) // rows without values
+    for (; t.unwritten; t.unwritten &= t.unwritten - 1)
+      clear<Form>(t.output(__builtin_ctzll(t.unwritten)), t.p.width);
   for (int r = 0; r < job.rows; ++r)
     finish_row_by<typename Form::writer>(t.p, t.rows[r], t.output(r), t.sum_of(r));
 }

@@ -9,11 +9,11 @@ namespace fovea::fixed {
 namespace {
 
 #if FOVEA_WITH_FIXED_S16
-constexpr const fixed_kernel* wide = &fixed_wide_kernel;
+constexpr const fixed_kernel* s16 = &fixed_s16_kernel;
 #else
-constexpr const fixed_kernel* wide = nullptr;
+constexpr const fixed_kernel* s16 = nullptr;
 #endif
-constexpr fixed_offer all = fixed_offer_of_bytes(wide);
+constexpr fixed_offer all = fixed_offer_of_bytes(s16);
 
 } // namespace
 } // namespace fovea::fixed

@@ -14,7 +14,7 @@ size_t block_bytes(const fixed_plan& p) {
 
 template <const fixed_offer& Offer>
 bool packs(const fixed_plan& p) {
-  return !offered<Offer>::panels(p) && !offered<Offer>::wide(p);
+  return !offered<Offer>::panels(p) && !offered<Offer>::is_s16(p);
 }
 
 // All blocks of a kv head.

@@ -1,7 +1,7 @@
-// Integer attention for microcontrollers: one query or two over all keys, a block of 64 at a time, in little
-// memory. Both products are the dot's: lanes of a panel times rows of a. Scores: lanes are keys. Output:
-// lanes are elements of values. What runs once a row or once a block is cold: compilers make it small. The
-// dots are hot.
+// Integer attention for microcontrollers: one or two queries over all keys, a block of 64 at a time, in
+// little memory. The dot of the core computes both products, lanes of a panel times rows of a: for scores the
+// lanes are keys, for the output they are elements of values. Functions that run once per row or per block
+// are marked cold, so compilers make them small. The dots are hot.
 #pragma once
 #include <cstring>
 #include <new>
@@ -12,22 +12,21 @@
 #define FOVEA_COMPACT inline __attribute__((always_inline))
 #define FOVEA_COMPACT_INLINE __attribute__((always_inline))
 #define FOVEA_COLD FOVEA_ONCE
-#define FOVEA_HOT __attribute__((noinline, hot)) // else what only cold functions call is cold
+#define FOVEA_HOT __attribute__((noinline, hot)) // a function that only cold ones call would be cold, too
 
 namespace fovea::fixed {
 
-// From scores to octaves: the high word of (s << up) * multiplier. By itself it leaves octaves as they are.
+// From scores to octaves: the high word of (s << up) * multiplier. The default leaves octaves as they are.
 struct to_octaves {
   int32_t multiplier = 1 << 30;
   int up = 2;
   int32_t operator()(int32_t s) const { return high_product(left_shift(s, up), multiplier); }
   bool flat() const { return multiplier < 1 << 30; } // does not carry an absent key's score far enough down
-  int32_t absent() const {
-    return -(1 << (31 - up));
-  } // a score whose octaves are -multiplier / 2 or less: weight 0
+  // A score whose octaves are -multiplier / 2 or less: weight 0.
+  int32_t absent() const { return -(1 << (31 - up)); }
 };
 
-namespace { // called once, functions join their caller
+namespace { // compilers inline functions that are called once
 
 template <class Dot>
 class compact_rows {
@@ -57,8 +56,8 @@ class compact_rows {
   }
 
   FOVEA_COMPACT void attend() {
-    // Where a dot begins sums with the first values, zeros are for rows without any that have a sink, and for
-    // sums that are shifted.
+    // Some dots begin sums with the first values. Even then sums begin with zeros where a call has sinks,
+    // because a row may have a sink but no values, and where block sums are shifted before they are added.
     if (!Dot::begins_sums || p_.spill || p_.sinks) Dot::fill(acc_, count() * p_.width, 0);
     row* const end = rows_ + count();
     int32_t g = 0, last = 0; // later queries see later keys
@@ -66,7 +65,7 @@ class compact_rows {
     do begin(*r, g++), last = r->to;
     while (++r != end);
     for (int32_t block = 0; (block = next_block(p_, rows_[0], end[-1], block)) * fixed_block < last; ++block)
-      visit(block, end);
+      attend_block(block, end);
     r = rows_;
     do finish(*r);
     while (++r != end);
@@ -98,7 +97,7 @@ class compact_rows {
     return to;
   }
 
-  void visit(int32_t block, row* end) {
+  void attend_block(int32_t block, row* end) {
     bool any = false;
     row* r = rows_;
     do any |= look_at(block, *r);
@@ -126,13 +125,13 @@ class compact_rows {
     return !r.seen.none();
   }
 
-  // The sums of a block are shifted before they are added; they wait where the scores were.
+  // The sums of a block are shifted before they are added. They are kept in the place of the scores.
   void add_spilled(const int8_t* values, int32_t from) {
     Dot::add_values(true, count(), weights_, values, s_, 16, 16);
     for (int g = 0; g < count(); ++g) Dot::add_shifted(acc_ + g * p_.width + from, s_ + g * 16, p_.spill);
   }
 
-  // Weights of a row. When a key lies above the reference, that rises first.
+  // Weights of a row. If a key lies above the reference, the reference rises first.
   void weigh(int32_t block, row& r) {
     int32_t* const s = scores_of(r);
     const mapping by = r.whole ? prepare(r, s) : prepare_seen(block, r, s);
@@ -165,7 +164,7 @@ class compact_rows {
     for (int32_t c = 0; c < p_.width; ++c) acc[c] = shift_round(acc[c], by);
   }
 
-  // For values that were quantised one by one. Beside the keys that are given there are no numbers to read.
+  // For values with a scale of their own. Only the given keys have one in memory.
   void scale_weights(int32_t block, int g) {
     const int16_t* by = value_weights_of(p_, job_.kv_head, block);
     for (int32_t j = 0, key = block * fixed_block; j < fixed_block; ++j, ++key)

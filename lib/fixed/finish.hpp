@@ -1,5 +1,7 @@
 // From sums to output: one 32-bit division a row, one product a number.
 #pragma once
+#include <cstring>
+
 #include "fixed/rows.hpp"
 #include "fixed/soft_float.hpp"
 
@@ -45,13 +47,6 @@ __attribute__((noinline)) static void write_integers(const int32_t* __restrict a
   }
 }
 
-// float(acc) * (scale / float(sum)): two roundings, the same everywhere.
-static inline void write_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum,
-                                const fovea_fixed_scale& scale, int32_t count, uint32_t* out) {
-  const uint32_t by = divide_floats(scale.f32_scale, float_of(sum));
-  for (int32_t c = 0; c < count; ++c) out[c] = multiply_floats(float_of(acc[c] - zero_sum), by);
-}
-
 template <class T>
 static inline void fill(T* out, int count, T value) {
   for (int c = 0; c < count; ++c) out[c] = value;
@@ -65,11 +60,20 @@ static inline void write_nothing(const fixed_plan& p, unsigned char* out) {
   fill(reinterpret_cast<int8_t*>(out), p.v_dim, static_cast<int8_t>(p.zero_out));
 }
 
-// How integers are written; cores with registers for it have a writer of their own.
+// How output is written; cores with registers for it have a writer of their own.
 struct plain_writer {
   template <class T>
   static inline void write(const int32_t* acc, const output_factor& f, int count, int32_t zero, T* out) {
     write_integers(acc, f, count, zero, out);
+  }
+  // float(acc) * (scale / float(sum)): two roundings, the same everywhere.
+  static inline void write_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum,
+                                  const fovea_fixed_scale& scale, int32_t count, float* out) {
+    const uint32_t by = divide_floats(scale.f32_scale, float_of(sum));
+    for (int32_t c = 0; c < count; ++c) {
+      const uint32_t bits = multiply_floats(float_of(acc[c] - zero_sum), by);
+      std::memcpy(out + c, &bits, sizeof bits);
+    }
   }
 };
 
@@ -78,7 +82,7 @@ static inline void finish_row_by(const fixed_plan& p, fixed_row& r, const int32_
   if (sum == 0) return write_nothing(p, r.out);
   const int32_t zero = p.zero_v ? zero_sum(p, sum, weigh_sink(p, r)) : 0;
   if (p.out_type == FOVEA_FIXED_F32)
-    return write_floats(acc, sum, zero, *r.scale, p.v_dim, reinterpret_cast<uint32_t*>(r.out));
+    return Writer::write_floats(acc, sum, zero, *r.scale, p.v_dim, reinterpret_cast<float*>(r.out));
   const output_factor f = factor_of(*r.scale, sum, zero);
   if (p.out_type == FOVEA_FIXED_S16)
     return Writer::write(acc, f, p.v_dim, p.zero_out, reinterpret_cast<int16_t*>(r.out));

@@ -7,12 +7,20 @@ namespace fovea::fixed {
 struct fixed_job;
 struct fixed_row;
 struct seen_of_block;
+struct fixed_segments;
 class fixed_panels;
 
-// What an entry offers beside int8 with K and V in panels and integer output, without tables. A call that
-// asks for what is null is refused; what serves it is not linked.
+// K and V in segments.
+struct fixed_segments {
+  int32_t (*check)(const fovea_fixed_attention& a, const fixed_plan& p);
+  bool (*meet)(const fixed_plan& p, byte_range bytes);
+  const int16_t* (*value_weights)(const fixed_plan& p, int32_t kv_head, int64_t key);
+};
+
+// What an entry offers in addition to int8 with K and V in panels, integer output, and no tables. Where a
+// pointer is null, calls that need it are refused, and its code is not linked.
 struct fixed_offer {
-  const fixed_kernel* wide; // S16
+  const fixed_kernel* s16; // attention of 16-bit numbers
   int32_t (*check_tables)(const fovea_fixed_attention& a, fixed_plan& p);
   uint32_t (*weigh_sink)(const fixed_plan& p, fixed_row& r);
   void (*octaves_by_key)(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
@@ -21,11 +29,12 @@ struct fixed_offer {
                        int32_t count, uint32_t* out);
   const int8_t* (*packed_keys)(fixed_panels& panels, int32_t block); // rows
   const int8_t* (*packed_values)(const fixed_panels& panels, int32_t block);
+  const fixed_segments* segments;
 };
 
-// When K and V of a kv head are packed once, a kernel may want them in an order or a width of its own:
-// `count` bytes, which stand at the end of count * element, become elements of so many bytes in all of it.
-// Null: it takes them as they are.
+// When all of K and V of a kv head are packed at once, a kernel may want them in another order or width:
+// `arrange` turns `count` bytes, which stand at the end of a room of count * element bytes, into `count`
+// elements that fill it. Null: the kernel takes the bytes as they are.
 struct fixed_arrangement {
   void (*arrange)(int8_t* room, ptrdiff_t count);
   int32_t element;
@@ -33,18 +42,18 @@ struct fixed_arrangement {
 
 struct fixed_kernel {
   int32_t isa;
-  int32_t rows; // of a tile
-  size_t (*scratch)(const fixed_plan& p,
-                    int32_t rows); // bytes that a tile of so many rows needs, 64-byte aligned
+  int32_t rows;                                         // of a tile
+  size_t (*scratch)(const fixed_plan& p, int32_t rows); // bytes of a tile of so many rows, 64-byte aligned
   void (*attend)(const fixed_job&);
-  fixed_arrangement keys, values; // who arranges keys arranges values
+  fixed_arrangement keys, values; // a kernel that arranges keys arranges values, too
 };
 
 // K and V of one kv head as panels: the caller's own, or packed into scratch, all of them once or one block
 // at a time.
 class fixed_panels {
  public:
-  fixed_panels(const fixed_plan& p, int8_t* room, bool whole) : p_(p), room_(room), whole_(whole) {}
+  fixed_panels(const fixed_plan& p, int8_t* room, bool whole)
+      : p_(p), room_(room), whole_(whole), in_one_piece_(p.panels && !p.segments) {}
   void turn_to(int32_t kv_head) {
     if (kv_head == kv_head_) return;
     kv_head_ = kv_head, packed_ = first_block();
@@ -55,10 +64,16 @@ class fixed_panels {
   bool arranged() const { return whole_ && p_.kernel->values.arrange; } // as the kernel wants them
   // Of 64 keys, counted from absolute key 0; values with one_at_a_time: valid until the next block.
   const int8_t* keys(int32_t block) {
-    return p_.panels ? keys_ + offset(block, p_.depth) : p_.offer->packed_keys(*this, block);
+    return in_one_piece_ ? keys_ + offset(block, p_.depth) : p_.offer->packed_keys(*this, block);
   }
   const int8_t* values(int32_t block) const {
-    return p_.panels ? values_ + offset(block, p_.width) : p_.offer->packed_values(*this, block);
+    return in_one_piece_ ? values_ + offset(block, p_.width) : p_.offer->packed_values(*this, block);
+  }
+
+  // Do the values of a block stand right behind those of the block before it?
+  bool follow(int32_t block) const {
+    return in_one_piece_ || !p_.panels ||
+           values(block) == values(block - 1) + fixed_block * static_cast<ptrdiff_t>(p_.width);
   }
 
   static const int8_t* packed_keys(fixed_panels& panels, int32_t block);
@@ -77,6 +92,7 @@ class fixed_panels {
   const fixed_plan& p_;
   int8_t* room_;
   bool whole_;
+  bool in_one_piece_; // panels of the caller
   int32_t kv_head_ = -1;
   int32_t packed_ = 0;           // blocks before this one stand in scratch
   const int8_t *keys_, *values_; // panels of this kv head, if the call gives them
@@ -89,30 +105,39 @@ struct fixed_job {
   int32_t kv_head, row, rows;
 };
 
-const fixed_kernel* find_fixed_kernel(int32_t isa); // null: this machine or this build has it not
+const fixed_kernel* find_fixed_kernel(int32_t isa); // null where this build or this CPU does not have it
+
+static inline bool meets_any(const fixed_plan& p, byte_range bytes) {
+  return meets_inputs(p, bytes) || meet(p.out.bytes(), bytes) ||
+         (p.segments && p.offer->segments->meet(p, bytes));
+}
+
+// The segment that holds an absolute key; one before it if none does.
+const fovea_segment& segment_of(const fixed_plan& p, int64_t key);
+extern const fixed_segments fixed_segments_of_bytes;
 
 // What offers are made of.
 int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p);
 uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r);
-uint32_t fixed_float_factor(const fovea_fixed_scale& scale,
-                            int64_t sum); // of sums, for float output; sum is not 0
+uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum); // for float output; sum is not 0
 uint32_t fixed_float_product(int64_t acc, uint32_t by);
 void write_fixed_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale,
                         int32_t count, uint32_t* out);
 void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
                     const seen_of_block& seen, int32_t* s);
 
-constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* wide) {
-  return {wide,
+constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* s16) {
+  return {s16,
           check_fixed_tables,
           weigh_fixed_sink,
           octaves_by_key,
           write_fixed_floats,
           fixed_panels::packed_keys,
-          fixed_panels::packed_values};
+          fixed_panels::packed_values,
+          &fixed_segments_of_bytes};
 }
 
-// Packs rows of 64 keys, those that the call gives; the places of others are left alone.
+// Packs those rows of a block of 64 keys that the call gives. The places of the others are not written.
 void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,
                      int32_t dim);
 void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,

@@ -13,16 +13,17 @@ constexpr bool given(Pointer x) {
 
 template <const fixed_offer& Offer>
 struct offered {
-  static constexpr bool wides = given(Offer.wide), tables = given(Offer.check_tables),
-                        floats = given(Offer.write_floats), rows = given(Offer.packed_keys);
-  static bool wide(const fixed_plan& p) { return wides && p.wide; }
+  static constexpr bool s16 = given(Offer.s16), tables = given(Offer.check_tables),
+                        floats = given(Offer.write_floats), rows = given(Offer.packed_keys),
+                        segments = given(Offer.segments);
+  static bool is_s16(const fixed_plan& p) { return s16 && p.s16; }
   static bool panels(const fixed_plan& p) { return !rows || p.panels; }
 };
 
 int32_t check_offered(const fovea_fixed_attention& a) {
   if (a.softcap) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
-  const int32_t reserved = a.reserved[0] | a.reserved[1] | a.reserved[2] | a.q.reserved | a.k.reserved |
-                           a.v.reserved;
+  int32_t reserved = a.q.reserved | a.k.reserved | a.v.reserved;
+  for (int32_t word : a.reserved) reserved |= word;
   if (reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (a.flags & ~int32_t{FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW})
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
@@ -39,37 +40,36 @@ int32_t check_dims(const fovea_fixed_attention& a, fixed_plan& p) {
 
 template <const fixed_offer& Offer>
 int32_t check_types(const fovea_fixed_attention& a, fixed_plan& p) {
-  p.wide = a.q.dtype == FOVEA_FIXED_S16, p.out_type = a.out.dtype;
-  if (p.wide ? !offered<Offer>::wides : a.q.dtype != FOVEA_FIXED_S8)
+  p.s16 = a.q.dtype == FOVEA_FIXED_S16, p.out_type = a.out.dtype;
+  if (p.s16 ? !offered<Offer>::s16 : a.q.dtype != FOVEA_FIXED_S8)
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_Q);
   if (a.k.dtype != a.q.dtype) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
   if (a.v.dtype != a.q.dtype) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
-  const int32_t least = offered<Offer>::wide(p) ? FOVEA_FIXED_S16 : FOVEA_FIXED_S8,
+  const int32_t least = offered<Offer>::is_s16(p) ? FOVEA_FIXED_S16 : FOVEA_FIXED_S8,
                 most = offered<Offer>::floats ? FOVEA_FIXED_F32 : FOVEA_FIXED_S16;
   if (p.out_type < least || p.out_type > most) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
   p.panels = a.k.layout == FOVEA_PANELS;
   if (a.q.layout != FOVEA_ROWS) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_Q);
-  if (p.panels ? offered<Offer>::wide(p) : a.k.layout != FOVEA_ROWS || !offered<Offer>::rows)
+  if (p.panels ? offered<Offer>::is_s16(p) : a.k.layout != FOVEA_ROWS || !offered<Offer>::rows)
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
   if (a.v.layout != a.k.layout) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
   if (offered<Offer>::panels(p) && a.first_key % fixed_block != 0)
     return refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY);
   p.fine_weights = a.weight_bits == 22;
-  if (a.weight_bits && a.weight_bits != 15 && !(p.fine_weights && offered<Offer>::wide(p)))
+  if (a.weight_bits && a.weight_bits != 15 && !(p.fine_weights && offered<Offer>::is_s16(p)))
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
   return FOVEA_OK;
 }
 
 bool within(int32_t x, int32_t low, int32_t high) { return low <= x && x <= high; }
-bool reaches(int32_t zero, int32_t half) {
-  return half ? within(zero, -half, half - 1) : zero == 0;
-} // of -half .. half - 1
+// Is a zero point one of -half .. half - 1?
+bool reaches(int32_t zero, int32_t half) { return half ? within(zero, -half, half - 1) : zero == 0; }
 
 template <const fixed_offer& Offer>
 int32_t check_zero_points(const fovea_fixed_attention& a, fixed_plan& p) {
-  const int32_t in = offered<Offer>::wide(p) ? 0 : 128, out = p.out_type == FOVEA_FIXED_S8    ? 128
-                                                              : p.out_type == FOVEA_FIXED_S16 ? 32768
-                                                                                              : 0;
+  const int32_t in = offered<Offer>::is_s16(p) ? 0 : 128, out = p.out_type == FOVEA_FIXED_S8    ? 128
+                                                                : p.out_type == FOVEA_FIXED_S16 ? 32768
+                                                                                                : 0;
   p.zero_q = a.q.zero_point, p.zero_k = a.k.zero_point, p.zero_v = a.v.zero_point,
   p.zero_out = a.out.zero_point;
   if (!reaches(p.zero_q, in)) return refusal(FOVEA_RANGE, FOVEA_ARG_Q);
@@ -87,7 +87,7 @@ template <const fixed_offer& Offer>
 bool octaves_fit(const fixed_plan& p, const fovea_fixed_scale& x) {
   const uint32_t dim = static_cast<uint32_t>(p.dim);
   uint32_t score = dim * (p.zero_q || p.zero_k ? 255 * 255 : 128 * 128);
-  if (offered<Offer>::wide(p)) {
+  if (offered<Offer>::is_s16(p)) {
     if (dim >> (x.score_pre_shift + 1)) return false; // 2^31 and more
     score = dim << (30 - x.score_pre_shift);
   }
@@ -102,12 +102,11 @@ constexpr uint32_t least_f32_exponent = 127 - 86;
 template <const fixed_offer& Offer>
 bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
   if (x.score_multiplier < 1 || !within(x.score_shift, 1, 31)) return false;
-  if (!within(x.score_pre_shift, 0, offered<Offer>::wide(p) ? 24 : 0) || !octaves_fit<Offer>(p, x))
+  if (!within(x.score_pre_shift, 0, offered<Offer>::is_s16(p) ? 24 : 0) || !octaves_fit<Offer>(p, x))
     return false;
   if (offered<Offer>::floats && p.out_type == FOVEA_FIXED_F32) {
-    const uint32_t
-        exponent = x.f32_scale >>
-                   23; // positive, finite, and normal also when divided by the largest sum of weights
+    // Positive, finite, and normal also when divided by the largest sum of weights.
+    const uint32_t exponent = x.f32_scale >> 23;
     return exponent >= least_f32_exponent && exponent < 255;
   }
   return x.out_multiplier >= 1 && within(x.out_shift, -30, 20);
@@ -123,8 +122,8 @@ int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
     if (!scale_fits<Offer>(p, *scale)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   const int32_t max_keys = a.max_keys ? a.max_keys : 512;
   if (!within(max_keys, 0, 1 << 17)) return refusal(FOVEA_RANGE, FOVEA_ARG_KEYS);
-  if (a.first_key + a.keys > max_keys) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
-  p.spill = spill_of(max_keys, offered<Offer>::wide(p) ? 32768 : 512);
+  if (!a.segments && a.first_key + a.keys > max_keys) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
+  p.spill = spill_of(max_keys, offered<Offer>::is_s16(p) ? 32768 : 512);
   return FOVEA_OK;
 }
 
@@ -206,8 +205,8 @@ FOVEA_ONCE int32_t check_strided(const void* data, ptrdiff_t head_stride, ptrdif
   return reason;
 }
 
-// Returns the reason to refuse a tensor, or FOVEA_OK. Most have no gaps and few rows: then products of counts
-// need no second look.
+// Returns the reason to refuse a tensor, or FOVEA_OK. Most have no gaps and few rows, so that products of
+// counts cannot overflow.
 FOVEA_ONCE int32_t check_tensor(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride,
                                 const counts& n, byte_rows& rows) {
   if (head_stride | token_stride | n.heads >> 6 | n.tokens >> 13)
@@ -228,6 +227,13 @@ int32_t check_tensor(const Tensor& x, const counts& n, byte_rows& rows) {
 template <const fixed_offer& Offer>
 int32_t check_keys_and_values(const fovea_fixed_attention& a, fixed_plan& p, counts& n) {
   n.heads = p.kv_heads, n.tokens = a.keys;
+  p.segments = nullptr;
+  if (a.segments) {
+    if (!offered<Offer>::segments || !p.panels) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SEGMENTS);
+    p.segments = a.segments;
+    p.k = p.v = {};
+    if constexpr (offered<Offer>::segments) return Offer.segments->check(a, p);
+  }
   if (offered<Offer>::panels(p)) {
     if (a.k.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
     n.tokens = up_to(n.tokens, fixed_block), n.row = p.depth;
@@ -244,12 +250,15 @@ int32_t check_keys_and_values(const fovea_fixed_attention& a, fixed_plan& p, cou
 
 template <const fixed_offer& Offer>
 int32_t check_tensors(const fovea_fixed_attention& a, fixed_plan& p) {
-  counts n{a.q_heads, a.queries, p.dim, offered<Offer>::wide(p), false};
+  counts n{a.q_heads, a.queries, p.dim, offered<Offer>::is_s16(p), false};
   if (const int32_t reason = check_tensor(a.q, n, p.q)) return refusal(reason, FOVEA_ARG_Q);
   if (const int32_t s = check_keys_and_values<Offer>(a, p, n)) return s;
   n = {a.q_heads, a.queries, p.v_dim, p.out_type, true};
   if (const int32_t reason = check_tensor(a.out, n, p.out)) return refusal(reason, FOVEA_ARG_OUT);
-  return meets_inputs(p, p.out.bytes()) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : int32_t{FOVEA_OK};
+  if (meets_inputs(p, p.out.bytes())) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
+  if constexpr (offered<Offer>::segments)
+    if (p.segments && Offer.segments->meet(p, p.out.bytes())) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
+  return FOVEA_OK;
 }
 
 template <const fixed_offer& Offer>
@@ -266,7 +275,7 @@ FOVEA_ONCE int32_t make_fixed_plan(const fovea_fixed_attention* call, fixed_plan
   p.offer = &Offer;
   p.kernel = find_fixed_kernel(a.isa);
   if (!p.kernel) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  if (offered<Offer>::wide(p)) p.kernel = Offer.wide;
+  if (offered<Offer>::is_s16(p)) p.kernel = Offer.s16;
   return FOVEA_OK;
 }
 

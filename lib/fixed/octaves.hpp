@@ -1,5 +1,5 @@
-// Options that touch single keys, for a block of 64 at a time: plain loops, which compilers turn into
-// registers; once for each ISA. The same numbers as octaves_with gives key by key.
+// Options that touch single keys, for a block of 64 at a time: plain loops, which compilers vectorise for
+// each ISA. The numbers are those that octaves_with gives key by key.
 #pragma once
 #include "fixed/rows.hpp"
 
@@ -39,7 +39,7 @@ static inline void take_key_sums(const int32_t* __restrict sums, int32_t zero, i
                                  int32_t* __restrict s) {
   for (int i = 0; i < count; ++i) s[i] = without_zero_q(s[i], zero, sums[i]);
 }
-// The low word of a product of 64 bits, shifted: the shift may as well bring in zeros from above.
+// The low word of a product of 64 bits, shifted. An unsigned shift gives the same low word.
 static constexpr int32_t shifted_product(int32_t a, int32_t b, int shift) {
   return static_cast<int32_t>(
       static_cast<uint32_t>(static_cast<uint64_t>(static_cast<int64_t>(a) * b) >> shift));
@@ -56,7 +56,7 @@ static inline void limit_all(int count, int32_t* __restrict t) {
   for (int i = 0; i < count; ++i) t[i] = t[i] < -limit ? -limit : t[i] > limit ? limit : t[i];
 }
 
-// The sum of two octaves, limited: when it leaves 32 bits, both have the sign of what it would be.
+// The limited sum of two octaves. If it overflows 32 bits, both have the sign of the exact sum.
 static constexpr int32_t limited_sum(int32_t a, int32_t b) {
   constexpr int32_t limit = fixed_octave_limit - 1;
   const int32_t sum = static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
@@ -70,28 +70,28 @@ static inline void add_bias(const int32_t* __restrict bias, int count, int32_t* 
 
 // ALiBi, in 64 bits: a bias may take away what a slope adds. `ahead`: by how much the first key lies before
 // the query's position.
-template <bool Biased, class Way>
-static inline void add_slope(const int32_t* __restrict bias, int32_t slope, Way ahead, int count,
+template <bool Biased, class Distance>
+static inline void add_slope(const int32_t* __restrict bias, int32_t slope, Distance ahead, int count,
                              int32_t* __restrict t) {
   constexpr int64_t limit = fixed_octave_limit - 1;
   for (int i = 0; i < count; ++i) {
-    const Way way = ahead < i ? i - ahead : ahead - i;
-    int64_t x = t[i] - static_cast<int64_t>(slope) * way;
+    const Distance distance = ahead < i ? i - ahead : ahead - i;
+    int64_t x = t[i] - static_cast<int64_t>(slope) * distance;
     if (Biased) x += bias[i];
     x = x < -limit ? -limit : x;
     x = x > limit ? limit : x;
     t[i] = Biased && bias[i] == INT32_MIN ? fixed_absent : static_cast<int32_t>(x);
   }
 }
-template <class Way>
+template <class Distance>
 static inline void add_slope(const key_options& o, int count, int32_t* t) {
-  const Way ahead = static_cast<Way>(o.distance);
+  const Distance ahead = static_cast<Distance>(o.distance);
   o.bias ? add_slope<true>(o.bias, o.slope, ahead, count, t)
          : add_slope<false>(o.bias, o.slope, ahead, count, t);
 }
 
-// Scores of a block become octaves in place, all options applied; those of keys behind what the row sees are
-// left.
+// Scores of a block become octaves in place, with all options. Keys after the last one that the row sees are
+// left as they are.
 __attribute__((noinline)) static void octaves_in_block(const key_options& o, const fixed_plan& p,
                                                        const fixed_row& r, const seen_of_block& seen,
                                                        int32_t* s) {
@@ -102,7 +102,7 @@ __attribute__((noinline)) static void octaves_in_block(const key_options& o, con
     scores_to_octaves_by_key(o.multipliers, r.scale->score_shift, count, s);
   else
     scores_to_octaves(r.scale->score_multiplier, r.scale->score_shift, count, s);
-  constexpr int64_t near = 0x7fffff00; // ways to keys of the block fit 32 bits, which registers multiply
+  constexpr int64_t near = 0x7fffff00; // distances to keys of the block fit 32 bits, which registers multiply
   if (o.slope)
     -near < o.distance&& o.distance < near ? add_slope<int32_t>(o, count, s)
                                            : add_slope<int64_t>(o, count, s);

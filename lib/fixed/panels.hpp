@@ -1,9 +1,13 @@
-// Where a byte of K or V stands in panels. Order 1 serves every core but Helium: sixteen lanes side by side,
-// four deep.
-//   K [keys/16][depth/4][16 keys][4 dims]      V [keys/64][width/16][64/4][16 dims][4 keys]      (a 16-lane
-//   panel is one stream)
-// Order 2 serves Helium, whose dot product eats 16 of one lane:
-//   K [keys/4][depth/16][4 keys][16 dims]      V [keys/64][width][64 keys]
+// Where a byte of K or V stands in panels.
+//
+// Order 1 serves every core but Helium: sixteen lanes side by side, four deep. A panel of sixteen lanes is
+// one stream of memory.
+//   K  [keys / 16][depth / 4][16 keys][4 dims]
+//   V  [keys / 64][width / 16][64 / 4][16 dims][4 keys]
+//
+// Order 2 serves Helium, whose dot product takes sixteen elements of one lane.
+//   K  [keys / 4][depth / 16][4 keys][16 dims]
+//   V  [keys / 64][width][64 keys]
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,14 +27,13 @@ constexpr ptrdiff_t in_panel(int lane, int c) {
   return static_cast<ptrdiff_t>(c & ~3) * 16 + lane * 4 + (c & 3);
 }
 
-constexpr ptrdiff_t key_at(int32_t key, int c, int depth) {
-  if (fixed_panel_order == 2)
-    return static_cast<ptrdiff_t>(key / 4) * 4 * depth + c / 16 * 64 + key % 4 * 16 + c % 16;
+constexpr ptrdiff_t key_at(int32_t key, int c, int depth, int order = fixed_panel_order) {
+  if (order == 2) return static_cast<ptrdiff_t>(key / 4) * 4 * depth + c / 16 * 64 + key % 4 * 16 + c % 16;
   return static_cast<ptrdiff_t>(key / 16) * 16 * depth + in_panel(key % 16, c);
 }
-constexpr ptrdiff_t value_at(int32_t key, int c, int width) {
+constexpr ptrdiff_t value_at(int32_t key, int c, int width, int order = fixed_panel_order) {
   const ptrdiff_t block = static_cast<ptrdiff_t>(key / fixed_block) * fixed_block * width;
-  if (fixed_panel_order == 2) return block + c * fixed_block + key % fixed_block;
+  if (order == 2) return block + c * fixed_block + key % fixed_block;
   return block + c / 16 * 16 * fixed_block + in_panel(c % 16, key % fixed_block);
 }
 

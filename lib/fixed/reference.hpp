@@ -1,5 +1,5 @@
-// Integer attention as docs/fixed_point.md tells it: one row, one block, one key after the other. Other
-// kernels are measured by it.
+// Integer attention as docs/fixed_point.md specifies it: one row, one block, one key after the other. All
+// other kernels must give the same bits.
 #pragma once
 #include "fixed/finish.hpp"
 #include "fixed/panels.hpp"
@@ -24,13 +24,13 @@ class scalar_row {
     for (int32_t block = next_block(p_, row_, row_, 0); block * fixed_block < row_.to;
          block = next_block(p_, row_, row_, block + 1)) {
       const seen_of_block seen = seen_in(p_, row_, block);
-      if (!seen.none()) visit(block, seen);
+      if (!seen.none()) attend_block(block, seen);
     }
     finish_row(p_, row_, acc_, sum_);
   }
 
  private:
-  void visit(int64_t block, const seen_of_block& seen) {
+  void attend_block(int64_t block, const seen_of_block& seen) {
     const int8_t* keys = panels_.keys(block);
     for (int j = 0; j < fixed_block; ++j) t_[j] = score(keys, j);
     octaves_by_key(p_, row_, kv_head_, block, seen, t_);

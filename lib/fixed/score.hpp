@@ -23,13 +23,13 @@ void score_panels_of(const tile_state<Form>& t, const typename Form::key_byte* k
   const auto* const q = t.q + static_cast<ptrdiff_t>(r) * depth;
   const fixed_row* const x = t.rows + r;
   int32_t starts[64], *s = t.scores(r);
-  dot::put_starts({x[0].start, x[1].start, x[2].start, x[3].start}, starts);
+  dot::store_starts({x[0].start, x[1].start, x[2].start, x[3].start}, starts);
   for (int n = 0; n < columns; ++n, s += 16) dot::score_panel(q, keys, depth, starts, s, score_step);
 }
 
-// A weigher may take distances below the reference instead of scores. They are measured where scores are
-// made, still in registers, and stand where these would: two passes of half the length keep more rows at work
-// than one.
+// Some weighers take distances below the reference instead of scores. Distances are computed from scores that
+// are still in registers, and are stored in their place. Two short passes overlap more rows than one long
+// pass.
 template <class Form>
 constexpr bool measures = Form::weigher::measures;
 
@@ -39,10 +39,10 @@ constexpr bool measures_group = measures<Form> &&
 
 static inline int16_t* distances_in(int32_t* s) { return reinterpret_cast<int16_t*>(s); }
 
-// What becomes of the scores of a row and some keys from `key` on.
+// What is stored for the scores of a row and some keys from `key` on: the scores, or distances.
 template <class Form>
-struct leave_scores {
-  explicit leave_scores(const fovea_fixed_scale&) {}
+struct store_scores {
+  explicit store_scores(const fovea_fixed_scale&) {}
   template <int Count>
   FOVEA_INLINE void operator()(const typename Form::reg (&x)[Count], int32_t, int32_t* s, int key) const {
 #pragma GCC unroll 16
@@ -50,10 +50,10 @@ struct leave_scores {
   }
 };
 template <class Form>
-struct leave_distances {
+struct store_distances {
   const typename Form::weigher weigher;
   const decltype(Form::weigher::scale_of(fovea_fixed_scale{})) scale;
-  explicit leave_distances(const fovea_fixed_scale& x) : scale(Form::weigher::scale_of(x)) {}
+  explicit store_distances(const fovea_fixed_scale& x) : scale(Form::weigher::scale_of(x)) {}
   template <int Count>
   FOVEA_INLINE void operator()(const typename Form::reg (&x)[Count], int32_t reference, int32_t* s,
                                int key) const {
@@ -78,9 +78,9 @@ struct row_scores {
   }
 };
 
-// Scores of the block's first columns, row by row, or distances of all keys; what stands behind them is left
-// as it was.
-template <class Form, class Shape, class Leave>
+// Scores of the first columns of the block, row by row, or distances of all its keys. The numbers after them
+// are left as they are.
+template <class Form, class Shape, class Store>
 __attribute__((noinline)) void score_group(const tile_state<Form>& t, const typename Form::key_byte* keys,
                                            int r, int columns) {
   using dot = typename Form::keys_dot;
@@ -92,11 +92,11 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(depth);
   const auto* const q = t.q + static_cast<ptrdiff_t>(r) * depth;
   int32_t* const s = t.scores(r);
-  const Leave leave(*t.rows[r].scale);
-  constexpr bool few = Shape::rows <= 4; // starts of few rows stay in registers
+  const Store store(*t.rows[r].scale);
+  constexpr bool starts_in_registers = Shape::rows <= 4; // few rows
   int32_t starts[Shape::rows];
 #pragma GCC unroll 16
-  for (int m = 0; few && m < Shape::rows; ++m) starts[m] = t.rows[r + m].start;
+  for (int m = 0; starts_in_registers && m < Shape::rows; ++m) starts[m] = t.rows[r + m].start;
   const fixed_row* const rows = t.rows + r;
   for (int n = 0; n < columns; n += N) {
     tile_sums<dot, M, N> acc;
@@ -105,13 +105,15 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
 #pragma GCC unroll 16
       for (int i = 0; i < N; ++i)
         dot::begin(acc.row[m][i].at, [&](int row) {
-          return m * R + row >= Shape::rows ? 0 : few ? starts[m * R + row] : rows[m * R + row].start;
+          return m * R + row >= Shape::rows ? 0
+                 : starts_in_registers      ? starts[m * R + row]
+                                            : rows[m * R + row].start;
         });
     multiply<dot, step, Shape::ahead>(q, M * step, keys + column_at<dot>(n, panel), panel, depth, acc);
 #pragma GCC unroll 16
     for (int m = 0; m < Shape::rows; ++m) {
       const row_scores<Form, N> of_row(acc.row[m / R], m % R);
-      leave(of_row.x, rows[m].reference, s + m * score_step, n * lanes);
+      store(of_row.x, rows[m].reference, s + m * score_step, n * lanes);
     }
   }
 }

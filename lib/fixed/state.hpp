@@ -8,15 +8,14 @@
 namespace fovea::fixed {
 
 constexpr int fixed_run_blocks = 4; // blocks whose values are added in one go
-constexpr int score_step = fixed_block +
-                           16; // of a row of scores; a power of two would fold rows onto few cache sets
+// From a row of scores to the next: at a power of two, rows would share few cache sets.
+constexpr int score_step = fixed_block + 16;
 
-constexpr uint64_t rows_from(int r, int count) {
-  return (~uint64_t{0} >> (64 - count)) << r;
-} // a bit for each
+// A bit for each of rows r .. r + count - 1.
+constexpr uint64_t rows_from(int r, int count) { return (~uint64_t{0} >> (64 - count)) << r; }
 
-// A form is what an ISA does with one kind of panels: registers, `key_byte` and `value_byte` (elements of
-// panels), dots, shapes and weights.
+// A Form is an ISA on one kind of panels: its registers, `key_byte` and `value_byte` (the elements of
+// panels), its dots, shapes, weigher and writer.
 template <class Form>
 struct tile_state {
   using keys_dot = typename Form::keys_dot;
@@ -68,16 +67,15 @@ struct tile_state {
   const fixed_job job;
   const fixed_plan& p;
   uint64_t risen[fixed_run_blocks] = {}; // bit r: the reference of row r rises at this block of the run
-  uint64_t fresh;                        // bit r: the output of row r holds nothing yet
+  uint64_t unwritten;                    // bit r: nothing has been written to the output of row r
   bool by_key = false;                   // of any row
   fixed_row* rows;
-  int32_t* sum;  // [rows][lanes]
-  uint8_t* rise; // [rows / 2][4][2]: octaves by which the reference rises at a block; 32 if nothing is left
-                 // of sums
-  int32_t* s;    // [rows][score_step]
+  int32_t* sum;       // [rows][lanes]
+  uint8_t* rise;      // [rows / 2][4][2]: octaves by which the reference rises at a block; 32: sums become 0
+  int32_t* s;         // [rows][score_step]: scores of a block, or its distances
   p_element* weights; // [rows / side][p_step]
-  q_element* q;
-  int32_t* o; // [rows][width]
+  q_element* q;       // queries, as take_queries leaves them
+  int32_t* o;         // [rows][width]: sums of values
   int16_t* value_weights;
 
  private:

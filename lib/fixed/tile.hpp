@@ -1,5 +1,6 @@
 // The one product of integer attention: acc[m][n] += a[m][.] * column[n][.][lanes]. Scores: a = q, lanes are
-// keys. Output: a = weights, lanes are elements of values. What multiplies is the dot of an ISA (lib/dot).
+// keys. Output: a = weights, lanes are elements of values. What multiplies is the dot of an ISA
+// (lib/fixed/dot).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +13,7 @@
 
 namespace fovea::fixed {
 
-// A dot knows: `element` of a, and a `chunk` of it: `rows` rows, `deep` elements each; a step of a panel,
-// sixteen lanes `group` deep. A column is a panel, or one of `slices` of it, in `regs` pieces that lie
-// `piece_step` elements apart; and how a piece and step I of a chunk are multiplied into one `acc`. M counts
-// chunks, N columns side by side.
+// What a dot is made of, dot/contract.hpp says. M counts chunks of a, N columns side by side.
 template <class Dot>
 struct column_sums {
   typename Dot::acc at[Dot::regs];
@@ -32,10 +30,10 @@ constexpr ptrdiff_t column_at(ptrdiff_t n, ptrdiff_t panel) {
   return n / Dot::slices * panel + n % Dot::slices * (Dot::regs * Dot::piece_step);
 }
 
-// Where N columns side by side stand in panels that are `panel` apart, and what of them comes next.
+// Where N columns side by side stand in panels that are `panel` apart, and which step of them comes next.
 #if defined(__ARM_NEON)
-// A pointer for each column, which its loads move: they do so for nothing. Slices of one column share one;
-// without the hint gcc would count all steps from the first.
+// A pointer for each column, which loads move at no cost. Slices of one panel share a pointer; without the
+// asm gcc would compute the address of each step from the first.
 template <class Dot, class Byte, int N, bool Sliced = Dot::slices != 1>
 struct column_cursor {
   static constexpr bool moves = true;
@@ -80,7 +78,7 @@ struct column_cursor {
     Dot::load_column(b + Step * 16 * Dot::group + column_at<Dot>(n, panel), y);
   }
   FOVEA_INLINE void end_step() {}
-  FOVEA_INLINE void ask(int n, int ahead) const {
+  FOVEA_INLINE void prefetch(int n, int ahead) const {
 #pragma GCC unroll 16
     for (int i = 0; i < Dot::deep * 16; i += 64) __builtin_prefetch(b + n * panel + i + ahead);
   }
@@ -90,10 +88,8 @@ struct column_cursor {
 template <class Dot, int Step, class Byte, int M, int N>
 FOVEA_INLINE void tile_step(const typename Dot::chunk (&x)[M], column_cursor<Dot, Byte, N>& b,
                             tile_sums<Dot, M, N>& acc) {
-  constexpr int
-      together = M >= N * Dot::regs
-                     ? N
-                     : 1; // few columns wait in registers for many rows, or few rows for many columns
+  // Registers hold all columns of a step, or one column and all rows, whichever takes fewer of them.
+  constexpr int together = M >= N * Dot::regs ? N : 1;
 #pragma GCC unroll 16
   for (int first = 0; first < N; first += together) {
     typename Dot::piece y[together][Dot::regs];
@@ -116,8 +112,8 @@ FOVEA_INLINE void tile_steps(const typename Dot::chunk (&x)[M], column_cursor<Do
   (tile_step<Dot, Step, Byte>(x, b, acc), ...);
 }
 
-// RowStep is a constant so that all rows of a need one pointer. Ahead: how many bytes ahead of its use a
-// panel is asked for; 0 = not.
+// RowStep is a constant, so that all rows of a need one pointer. Ahead: how many bytes ahead of its use a
+// panel is prefetched; 0: not at all.
 template <class Dot, int RowStep, int Ahead, class Byte, int M, int N>
 FOVEA_INLINE void multiply_chunk(const typename Dot::element* a, column_cursor<Dot, Byte, N>& b,
                                  tile_sums<Dot, M, N>& acc) {
@@ -126,15 +122,14 @@ FOVEA_INLINE void multiply_chunk(const typename Dot::element* a, column_cursor<D
   for (int m = 0; m < M; ++m) x[m] = Dot::take(a + m * RowStep);
   if constexpr (Ahead != 0)
 #pragma GCC unroll 16
-    for (int n = 0; n < (N + Dot::slices - 1) / Dot::slices; ++n) b.ask(n, Ahead);
+    for (int n = 0; n < (N + Dot::slices - 1) / Dot::slices; ++n) b.prefetch(n, Ahead);
   tile_steps<Dot, Byte>(x, b, acc, std::make_integer_sequence<int, Dot::deep / Dot::group>());
 }
 
 template <class Dot, int RowStep, int Ahead, class Byte, int M, int N>
 FOVEA_INLINE void multiply(const typename Dot::element* a, int a_step, const Byte* b, ptrdiff_t panel,
                            int depth, tile_sums<Dot, M, N>& acc) {
-  constexpr int turn = Dot::deep < 8 ? 8
-                                     : Dot::deep; // short chunks go round together; depth is a multiple of 16
+  constexpr int turn = Dot::deep < 8 ? 8 : Dot::deep; // divides depth, which is a multiple of 16
   using cursor = column_cursor<Dot, Byte, N>;
   cursor all(b, panel);
   const typename Dot::element* const end = a + depth / Dot::deep * a_step;

@@ -43,8 +43,8 @@ static void shift_output(const tile_state<Form>& t, int r, int count, int b) {
 }
 
 template <class Form, bool Spill, int M, int N>
-FOVEA_INLINE void leave_sums(const tile_state<Form>& t, const tile_sums<typename Form::values_dot, M, N>& acc,
-                             int32_t* o) {
+FOVEA_INLINE void add_sums(const tile_state<Form>& t, const tile_sums<typename Form::values_dot, M, N>& acc,
+                           int32_t* o) {
   using dot = typename Form::values_dot;
   constexpr int lanes = 16 / dot::slices;
   const ptrdiff_t width = t.p.width; // what a store might change is read once
@@ -85,14 +85,14 @@ __attribute__((noinline)) void add_columns(const tile_state<Form>& t, const type
     multiply<dot, row_step, Ahead>(a, a_step, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
   int32_t* o = t.output(r) + c;
   if (t.p.spill)
-    leave_sums<Form, true, M, N>(t, acc, o);
+    add_sums<Form, true, M, N>(t, acc, o);
   else
-    leave_sums<Form, false, M, N>(t, acc, o);
+    add_sums<Form, false, M, N>(t, acc, o);
 }
 
 template <class Form, int M, int N>
-FOVEA_INLINE void resume_sums(const int32_t* o, ptrdiff_t width,
-                              tile_sums<typename Form::values_dot, M, N>& acc) {
+FOVEA_INLINE void load_sums(const int32_t* o, ptrdiff_t width,
+                            tile_sums<typename Form::values_dot, M, N>& acc) {
 #pragma GCC unroll 16
   for (int m = 0; m < M; ++m, o += width)
 #pragma GCC unroll 16
@@ -102,8 +102,8 @@ FOVEA_INLINE void resume_sums(const int32_t* o, ptrdiff_t width,
 }
 
 template <class Form, int M, int N>
-FOVEA_INLINE void put_sums(const tile_sums<typename Form::values_dot, M, N>& acc, int32_t* o,
-                           ptrdiff_t width) {
+FOVEA_INLINE void store_sums(const tile_sums<typename Form::values_dot, M, N>& acc, int32_t* o,
+                             ptrdiff_t width) {
 #pragma GCC unroll 16
   for (int m = 0; m < M; ++m, o += width)
 #pragma GCC unroll 16
@@ -132,9 +132,9 @@ FOVEA_INLINE void shift_sums(const tile_state<Form>& t, int r, int b,
 // Whether sums begin at nothing by themselves. Narrow registers would take more instructions to choose than
 // to clear output first.
 template <class Form>
-constexpr bool begins_fresh = Form::values_dot::resumes && Form::lanes >= 8;
+constexpr bool begins_sums = Form::values_dot::resumes && Form::lanes >= 8;
 
-static constexpr int32_t nothing[64] = {}; // in a row whose output is fresh
+static constexpr int32_t zeros[64] = {}; // sums of a row whose output is unwritten
 
 // The same where sums go on from those in memory, and are shifted in registers before a block at which the
 // reference of their row rises.
@@ -147,9 +147,9 @@ FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form:
   constexpr int row_step = state::side == 1 ? state::p_step : state::p_chunk,
                 a_step = state::side * state::p_chunk;
   tile_sums<dot, M, N> acc;
-  static_assert(!begins_fresh<Form> || N * 16 / dot::slices <= 64);
-  const bool fresh = begins_fresh<Form> && (t.fresh >> r & 1);
-  resume_sums<Form, M, N>(fresh ? nothing : t.output(r) + c, fresh ? 0 : t.p.width, acc);
+  static_assert(!begins_sums<Form> || N * 16 / dot::slices <= 64);
+  const bool unwritten = begins_sums<Form> && (t.unwritten >> r & 1);
+  load_sums<Form, M, N>(unwritten ? zeros : t.output(r) + c, unwritten ? 0 : t.p.width, acc);
   const auto* a = t.weights_of(r, b);
   values += column_at<dot>(c * dot::slices / 16, panel);
   for (int k = 0; k < blocks;
@@ -157,7 +157,7 @@ FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form:
     if (t.risen[b + k] & rows_from(r, M)) shift_sums<Form, M, N>(t, r, b + k, acc);
     multiply<dot, row_step, Ahead>(a, a_step, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
   }
-  put_sums<Form, M, N>(acc, t.output(r) + c, t.p.width);
+  store_sums<Form, M, N>(acc, t.output(r) + c, t.p.width);
 }
 
 template <class Form, int M, int N, int Ahead>
@@ -180,7 +180,7 @@ void add_blocks(const tile_state<Form>& t, const typename Form::value_byte* valu
   int32_t *o = t.output(r), *const end = o + width;
   for (; o != end; o += lanes, values += lanes * fixed_block) {
     if constexpr (M == 1)
-      dot::add_wide_blocks(a, values, next, blocks, rise, o);
+      dot::add_blocks_of_one_row(a, values, next, blocks, rise, o);
     else
       dot::add_blocks(a, values, next, blocks, rise, o, width);
   }
@@ -190,8 +190,8 @@ template <class Form, class Shape>
 __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typename Form::value_byte* values,
                                          int r, int b, int blocks, int depth) {
   constexpr int M = Shape::value_rows, N = Shape::value_columns, lanes = 16 / Form::values_dot::slices,
-                wide = N * lanes;
-  if constexpr (Form::values_dot::adds_blocks && 32 / M <= wide)
+                tile_lanes = N * lanes;
+  if constexpr (Form::values_dot::adds_blocks && 32 / M <= tile_lanes)
     if (!t.p.spill && t.p.width % (32 / M) == 0) {
       const int whole = depth == fixed_block ? blocks : blocks - 1;
       if (whole) add_blocks<Form, M>(t, values, r, b, whole);
@@ -200,9 +200,9 @@ __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typena
       if (M > 1 && (t.risen[b] & rows_from(r, M))) shift_output(t, r, M, b);
     }
   int c = 0;
-  for (; c + wide <= t.p.width; c += wide)
+  for (; c + tile_lanes <= t.p.width; c += tile_lanes)
     choose_columns<Form, M, N, Shape::ahead>(t, values, r, b, blocks, depth, c);
-  if constexpr (wide > 16)
+  if constexpr (tile_lanes > 16)
     for (; c < t.p.width; c += lanes)
       choose_columns<Form, M, 1, Shape::ahead>(t, values, r, b, blocks, depth, c);
 }
@@ -231,7 +231,7 @@ static void add_values(tile_state<Form>& t, const typename Form::value_byte* val
           depth = next;
         add_group<Form, Shape>(t, values + static_cast<ptrdiff_t>(from - b) * fixed_block * t.p.width, r,
                                from, to - from, up_to(depth, 16));
-        if constexpr (begins_fresh<Form>) t.fresh &= ~mine;
+        if constexpr (begins_sums<Form>) t.unwritten &= ~mine;
       }
     }
   });

@@ -47,7 +47,8 @@ FOVEA_INLINE Reg join_fours(const Reg (&x)[4], Op op) {
 }
 
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
-  static constexpr bool joins_rows = true, four_row_shapes = true, fetches_values = true, widens_bf16 = true;
+  static constexpr bool joins_rows = true, four_row_shapes = true, fetches_values = true;
+  static constexpr bool divides_by_products = true, narrows_32 = true, widens_bf16 = true;
   static constexpr int pin_sums_from = 13; // of 16 registers
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m256>(sum, a, b); }
   static FOVEA_INLINE reg load_bf16(const uint16_t* p) {
@@ -83,8 +84,8 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
 
 #if defined(__AVX512F__)
 struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
-  static constexpr bool joins_rows = true, scores_4x4 = true, tells_fraction = true, fetches_values = true,
-                        converts_f16 = true, widens_bf16 = true;
+  static constexpr bool joins_rows = true, scores_4x4 = true, tells_fraction = true, fetches_values = true;
+  static constexpr bool divides_by_products = true, converts_f16 = true, widens_bf16 = true;
   static constexpr int pin_sums_from = 29; // of 32
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m512>(sum, a, b); }
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {
@@ -95,7 +96,11 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
   }
   // x - its nearest integer; of infinity 0.
-  static FOVEA_INLINE reg fraction(reg x) { return _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT); }
+  static FOVEA_INLINE reg fraction(reg x) {
+    __m512 rest = _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT);
+    __asm__("" : "+v"(rest)); // gcc 12 may keep it in memory, and load it for each product of the exponential
+    return rest;
+  }
   template <class Op>
   static FOVEA_INLINE reg join_rows(const float* rows, Op op) { // sixteen of them
     reg four[4];

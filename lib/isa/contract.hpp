@@ -1,14 +1,16 @@
 // The contract of an ISA of floats: what lib/isa/<name>.cpp must offer so that the kernels of lib/f32/kernel,
-// written once, run on it. An ISA derives from isa_defaults and states what differs; the
-// compiler names what is missing or has another type.
+// written once, run on it. An ISA derives from isa_defaults and states what differs. The compiler names what
+// is missing or has another type.
 #pragma once
 #include <type_traits>
+#include <utility>
 
 #include "f32/kernel/floats.hpp"
 
 namespace fovea::f32 {
 
-// What most ISAs do without. Who sets a flag offers the operations named beside it; no flag changes results.
+// Flags for what some ISAs offer. An ISA that sets a flag has the operations named with it. No flag changes
+// results.
 struct isa_defaults {
   static constexpr int never = 1000;
 
@@ -39,15 +41,26 @@ struct isa_defaults {
   static constexpr bool converts_f16 = false;
   // load_bf16(p): the same of bfloat16, where the compiler makes too much of it.
   static constexpr bool widens_bf16 = false;
-  // The largest tiles ask for values before they use them.
+  // The largest tiles prefetch values.
   static constexpr bool fetches_values = false;
   // Rows of several KV heads that may share a tile; 0 where that does not pay.
   static constexpr int batched_rows = 0;
+  // Four products in turn cost less than a quotient, and fma rounds once.
+  static constexpr bool divides_by_products = false;
+  // store_nearest also takes thirty-two numbers.
+  static constexpr bool narrows_32 = false;
+  // Only these need max_signed, max_unsigned and store_nearest.
+  static constexpr bool keeps_denormals = true;
 };
+
+// Numbers of a row that loops over rows take together.
+template <class Isa>
+constexpr int numbers_at_once = Isa::lanes == 1 ? 1 : 16;
 
 // Every ISA has
 //   reg, lanes           a register of 1, 4, 8 or 16 floats
 //   shapes               its tiles, largest first; the last has one row
+//   product_shapes       the same for products with packed weights
 //   rows                 of a tile: a multiple of the largest shape
 //   load(p), store(p, x), spread(float)
 //   fma(a, b, c)         a * b + c, rounded once; without such an instruction the ISA carries no bit promise
@@ -60,6 +73,9 @@ struct isa_defaults {
 //   split(x, m, n)       x = m * 2^n with m in [sqrt(1/2), sqrt(2))
 //   power(t)             2^n, where n + 127 stands in the low bits of the float t
 //   columns(row, t)      four columns of as many rows as a register has lanes; row(i) is where row i stands
+//   max_signed(a, b), max_unsigned(a, b)   of the bits of each lane as integers
+//   store_nearest(p, x, zero)        as int8_t or int16_t: nearest integers, halves to even, plus zero; what
+//                                    does not fit is clipped, up to 2^20. x is an array of registers
 template <class Isa>
 constexpr bool keeps_contract() {
   using reg = typename Isa::reg;
@@ -71,6 +87,7 @@ constexpr bool keeps_contract() {
   static_assert(sizeof(reg) == Isa::lanes * sizeof(float), "a register is its lanes and nothing else");
   static_assert(Isa::rows % largest_rows(typename Isa::shapes{}) == 0, "rows are groups of the first shape");
   static_assert(smallest_rows(typename Isa::shapes{}) == 1, "the last shape has one row");
+  static_assert(smallest_rows(typename Isa::product_shapes{}) == 1, "here, too");
 
   static_assert(std::is_same_v<decltype(&Isa::load), reg (*)(const float*)>, "load");
   static_assert(std::is_same_v<decltype(&Isa::store), void (*)(float*, reg)>, "store");
@@ -90,6 +107,18 @@ constexpr bool keeps_contract() {
   static_assert(std::is_same_v<decltype(&Isa::any_nan), bool (*)(reg)>, "any_nan");
   static_assert(std::is_same_v<decltype(&Isa::split), void (*)(reg, reg&, reg&)>, "split");
   static_assert(std::is_same_v<decltype(&Isa::power), of_one>, "power");
+
+  if constexpr (Isa::keeps_denormals) {
+    using regs = reg[numbers_at_once<Isa> / Isa::lanes];
+    static_assert(std::is_same_v<decltype(&Isa::max_signed), of_two>, "max_signed");
+    static_assert(std::is_same_v<decltype(&Isa::max_unsigned), of_two>, "max_unsigned");
+    static_assert(std::is_void_v<decltype(Isa::store_nearest(static_cast<int8_t*>(nullptr),
+                                                             std::declval<const regs&>(), int32_t{}))>,
+                  "store_nearest");
+    static_assert(std::is_void_v<decltype(Isa::store_nearest(static_cast<int16_t*>(nullptr),
+                                                             std::declval<const regs&>(), int32_t{}))>,
+                  "store_nearest");
+  }
 
   // What a flag promises.
   if constexpr (Isa::pin_sums_from != Isa::never || Isa::by_lane)

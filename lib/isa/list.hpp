@@ -1,12 +1,13 @@
 // The one list of instruction sets. It is read in two ways.
 //
-// 1. Once by build.hpp, to settle which kernels a build holds: FOVEA_WITH_<ISA> is 1 for those. Our CMake
-// names
-//    its own. Where nobody names one, a build holds what the compiler's flags allow everywhere. A kernel of
-//    floats that wants xsimd is in it where xsimd is in the include path.
-// 2. By whoever makes a table: after defining FOVEA_ISA(name, constant, text), or FOVEA_FIXED_ISA for the
-//    kernels of integers, it gets a row for each ISA that this build holds, the best last; with
-//    FOVEA_ALL_ISAS a row for each that there is.
+// 1. build.hpp reads it once, to decide which kernels a build holds: FOVEA_WITH_<ISA> is 1 for those.
+//    - CMake names them with -D.
+//    - Where no ISA is named, the build holds those that the compiler's flags allow. Float kernels that need
+//      xsimd are among them if xsimd is in the include path.
+//
+// 2. Each table reads it. Define FOVEA_ISA(name, constant, text), or FOVEA_FIXED_ISA for integer kernels, and
+//    include this file: it expands to a row for each ISA of this build, the best last. With FOVEA_ALL_ISAS it
+//    expands to a row for each ISA there is.
 #ifndef FOVEA_ISAS_SETTLED
 #define FOVEA_ISAS_SETTLED
 #include "common/system.hpp"
@@ -66,7 +67,7 @@
 #endif
 #endif
 
-#endif // nobody named one
+#endif // no ISA is named
 
 // A microcontroller has one kernel of integers, fixed_cortex_m.cpp; its core decides which ISA that is.
 #if FOVEA_WITH_FIXED_CORTEX_M

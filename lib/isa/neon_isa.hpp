@@ -10,8 +10,24 @@ namespace fovea::f32 {
 struct neon_isa : isa_defaults {
   using reg = float32x4_t;
   static constexpr int lanes = 4;
-#if defined(__aarch64__)
-  static constexpr bool by_lane = true;
+#if !defined(__aarch64__)
+  static constexpr bool keeps_denormals = false;
+#else
+  static constexpr bool by_lane = true, divides_by_products = true;
+  static FOVEA_INLINE reg max_signed(reg a, reg b) {
+    return vreinterpretq_f32_s32(vmaxq_s32(vreinterpretq_s32_f32(a), vreinterpretq_s32_f32(b)));
+  }
+  static FOVEA_INLINE reg max_unsigned(reg a, reg b) {
+    return vreinterpretq_f32_u32(vmaxq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)));
+  }
+  static FOVEA_INLINE void store_nearest(int8_t* p, const reg (&x)[4], int32_t zero) {
+    vst1q_s8(p,
+             vqmovn_high_s16(vqmovn_s16(nearest_words(x[0], x[1], zero)), nearest_words(x[2], x[3], zero)));
+  }
+  static FOVEA_INLINE void store_nearest(int16_t* p, const reg (&x)[4], int32_t zero) {
+    vst1q_s16(p, nearest_words(x[0], x[1], zero));
+    vst1q_s16(p + 8, nearest_words(x[2], x[3], zero));
+  }
   using sixteen = float32x4x4_t;
   // In assembly, because compilers copy and spill accumulators of intrinsics here, and make two instructions
   // of a load that moves p on. Volatile keeps loads where they are written: earlier ones would need more
@@ -131,6 +147,10 @@ struct neon_isa : isa_defaults {
 #if defined(__aarch64__)
   static FOVEA_INLINE float32x4x2_t pairs(reg a, reg b) {
     return {{ vtrn1q_f32(a, b), vtrn2q_f32(a, b) }};
+  }
+  static FOVEA_INLINE int16x8_t nearest_words(reg a, reg b, int32_t zero) {
+    const int16x8_t words = vqmovn_high_s32(vqmovn_s32(vcvtnq_s32_f32(a)), vcvtnq_s32_f32(b));
+    return vqaddq_s16(words, vdupq_n_s16(static_cast<int16_t>(zero)));
   }
   static FOVEA_INLINE reg low_halves(reg a, reg b) {
     return vreinterpretq_f32_f64(vzip1q_f64(vreinterpretq_f64_f32(a), vreinterpretq_f64_f32(b)));

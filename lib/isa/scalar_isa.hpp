@@ -2,6 +2,7 @@
 #pragma once
 #include <cstring>
 
+#include "f32/kernel/shapes.hpp"
 #include "isa/contract.hpp"
 
 namespace fovea::f32 {
@@ -9,7 +10,12 @@ namespace fovea::f32 {
 struct scalar_isa : isa_defaults {
   using reg = float;
   static constexpr int lanes = 1;
-#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FP) && (__ARM_FP & 2)
+  // A core with 32 registers holds 4 rows x 4 lanes. A tile walks the sixteen lanes of a panel in groups, and
+  // the chains of products stay the same.
+  using shapes = shape_list<shape<4, 1, 4>, shape<2, 1, 8>, shape<1, 1, 8>>;
+  using product_shapes = shape_list<shape<4, 1, 4>, shape<1, 2, 8>>;
+  static constexpr int rows = 24;
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FP) // each FPU of these cores
   static constexpr bool converts_f16 = true;
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {
     const uint32_t half = *p;
@@ -54,11 +60,34 @@ struct scalar_isa : isa_defaults {
     std::memcpy(&t, &bits, sizeof t);
     return t;
   }
+  static FOVEA_INLINE reg max_signed(reg a, reg b) { return larger_bits<int32_t>(a, b); }
+  static FOVEA_INLINE reg max_unsigned(reg a, reg b) { return larger_bits<uint32_t>(a, b); }
+  // Sums with 1.5 * 2^23 have no room for a fraction: they are rounded, and their low bits are the integer.
+  template <class T>
+  static FOVEA_INLINE void store_nearest(T* p, const reg (&x)[1], int32_t zero) {
+    constexpr int32_t low = sizeof(T) == 1 ? -128 : -32768, high = sizeof(T) == 1 ? 127 : 32767;
+    const float sum = x[0] + 0x1.8p23f;
+    int32_t y;
+    std::memcpy(&y, &sum, sizeof y);
+    y += zero - 0x4b400000;
+    *p = static_cast<T>(y < low ? low : y > high ? high : y);
+  }
   // Four columns of as many rows as a register has lanes.
   template <class Row>
   static FOVEA_INLINE void columns(Row row, reg (&t)[4]) {
     const float* only = row(0);
     for (int i = 0; i < 4; ++i) t[i] = only[i];
+  }
+
+ private:
+  template <class Bits>
+  static FOVEA_INLINE reg larger_bits(reg a, reg b) {
+    Bits x, y;
+    std::memcpy(&x, &a, sizeof x);
+    std::memcpy(&y, &b, sizeof y);
+    x = x < y ? y : x;
+    std::memcpy(&a, &x, sizeof a);
+    return a;
   }
 };
 

@@ -4,35 +4,19 @@
 #include "common/build.hpp"
 
 #if FOVEA_WITH_SCALAR_NO_FMA
-#include "f32/kernel/activate.hpp"
-#include "f32/kernel/attend.hpp"
-#include "f32/kernel/pool.hpp"
-#include "f32/kernel/product.hpp"
-#include "f32/kernel/rotate.hpp"
+#include "isa/operations.hpp"
 #include "isa/scalar_isa.hpp"
-#include "isa/table.hpp"
 
 namespace fovea::f32 {
 namespace {
-struct scalar_no_fma : no_fma_isa {
-  using shapes = shape_list<shape<4, 1, 4>, shape<2, 1, 8>, shape<1, 1, 8>>;
-  static constexpr int rows = 24;
-};
+struct scalar_no_fma : no_fma_isa {};
 } // namespace
 
-const attention_kernel scalar_no_fma_attention = attention_of<scalar_no_fma>;
-void scalar_no_fma_merge(const plan& p) { merge_partials<scalar_no_fma>(p); }
-void scalar_no_fma_pack_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
-  pack_one_panel<scalar_no_fma>(rows, stride, dim, panel);
-}
-void scalar_no_fma_softmax(const softmax_job& job) { softmax_rows<scalar_no_fma>(job); }
-void scalar_no_fma_matvec(const matvec_job& job) { matvec_rows<scalar_no_fma>(job); }
-void scalar_no_fma_norm(const norm_job& job) { norm_rows<scalar_no_fma>(job); }
-void scalar_no_fma_activate(const activate_job& job) { activate_rows<scalar_no_fma>(job); }
-void scalar_no_fma_pool(const pool_job& job) { pool_rows<scalar_no_fma>(job); }
-void scalar_no_fma_rotate(const rotate_job& job) { rotate_rows<scalar_no_fma>(job); }
-void scalar_no_fma_multiply(const product_job& job) { multiply_rows<scalar_no_fma>(job); }
-void scalar_no_fma_finish(const finish_job& job) { finish_rows<scalar_no_fma>(job); }
+template <>
+struct registers_of<isa::scalar_no_fma> {
+  using type = scalar_no_fma;
+};
+template struct operations<isa::scalar_no_fma>;
 
 } // namespace fovea::f32
 #endif

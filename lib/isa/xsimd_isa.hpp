@@ -7,6 +7,65 @@
 
 namespace fovea::f32 {
 
+// Sixteen floats to the nearest integers, halves to even; both steps of narrowing clip.
+FOVEA_INLINE void narrow_nearest(int16_t* p, __m128 a, __m128 b, __m128i zero) {
+  const __m128i words = _mm_packs_epi32(_mm_cvtps_epi32(a), _mm_cvtps_epi32(b));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_adds_epi16(words, zero));
+}
+FOVEA_INLINE void narrow_nearest(int8_t* p, const __m128 (&x)[4], int32_t zero) {
+  const __m128i z = _mm_set1_epi16(static_cast<int16_t>(zero));
+  const __m128i low = _mm_packs_epi32(_mm_cvtps_epi32(x[0]), _mm_cvtps_epi32(x[1])),
+                high = _mm_packs_epi32(_mm_cvtps_epi32(x[2]), _mm_cvtps_epi32(x[3]));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                   _mm_packs_epi16(_mm_adds_epi16(low, z), _mm_adds_epi16(high, z)));
+}
+FOVEA_INLINE void narrow_nearest(int16_t* p, const __m128 (&x)[4], int32_t zero) {
+  const __m128i z = _mm_set1_epi16(static_cast<int16_t>(zero));
+  narrow_nearest(p, x[0], x[1], z);
+  narrow_nearest(p + 8, x[2], x[3], z);
+}
+#if defined(__AVX2__)
+FOVEA_INLINE __m256i nearest_words(const __m256 (&x)[2], int32_t zero) {
+  const __m256i mixed = _mm256_packs_epi32(_mm256_cvtps_epi32(x[0]), _mm256_cvtps_epi32(x[1]));
+  return _mm256_adds_epi16(_mm256_permute4x64_epi64(mixed, 0xd8),
+                           _mm256_set1_epi16(static_cast<int16_t>(zero)));
+}
+FOVEA_INLINE void narrow_nearest(int8_t* p, const __m256 (&x)[2], int32_t zero) {
+  const __m256i words = nearest_words(x, zero);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                   _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+}
+FOVEA_INLINE void narrow_nearest(int16_t* p, const __m256 (&x)[2], int32_t zero) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), nearest_words(x, zero));
+}
+#endif
+#if defined(__AVX2__)
+// Thirty-two: each step of narrowing works on halves of its own, and one permutation puts fours in order.
+FOVEA_INLINE void narrow_nearest(int8_t* p, const __m256 (&x)[4], int32_t zero) {
+  const __m256i z = _mm256_set1_epi16(static_cast<int16_t>(zero));
+  const __m256i low = _mm256_packs_epi32(_mm256_cvtps_epi32(x[0]), _mm256_cvtps_epi32(x[1])),
+                high = _mm256_packs_epi32(_mm256_cvtps_epi32(x[2]), _mm256_cvtps_epi32(x[3]));
+  const __m256i mixed = _mm256_packs_epi16(_mm256_adds_epi16(low, z), _mm256_adds_epi16(high, z));
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permutevar8x32_epi32(mixed, order));
+}
+FOVEA_INLINE void narrow_nearest(int16_t* p, const __m256 (&x)[4], int32_t zero) {
+  const __m256 low[2] = {x[0], x[1]}, high[2] = {x[2], x[3]};
+  narrow_nearest(p, low, zero);
+  narrow_nearest(p + 16, high, zero);
+}
+#endif
+#if defined(__AVX512F__)
+FOVEA_INLINE void narrow_nearest(int8_t* p, const __m512 (&x)[1], int32_t zero) {
+  const __m512i y = _mm512_add_epi32(_mm512_cvtps_epi32(x[0]), _mm512_set1_epi32(zero));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(y));
+}
+FOVEA_INLINE void narrow_nearest(int16_t* p, const __m512 (&x)[1], int32_t zero) {
+  const __m512i y = _mm512_add_epi32(_mm512_cvtps_epi32(x[0]), _mm512_set1_epi32(zero));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(y));
+}
+#endif
+
 template <class Arch>
 struct xsimd_isa : isa_defaults {
   using reg = xsimd::batch<float, Arch>;
@@ -62,6 +121,21 @@ struct xsimd_isa : isa_defaults {
   // 2^n, where n + 127 stands in the low bits of the float t
   static FOVEA_INLINE reg power(reg t) {
     return xsimd::bitwise_cast<float>(xsimd::bitwise_cast<int32_t>(t) << 23);
+  }
+  static FOVEA_INLINE reg max_signed(reg a, reg b) {
+    return xsimd::bitwise_cast<float>(
+        xsimd::max(xsimd::bitwise_cast<int32_t>(a), xsimd::bitwise_cast<int32_t>(b)));
+  }
+  static FOVEA_INLINE reg max_unsigned(reg a, reg b) {
+    return xsimd::bitwise_cast<float>(
+        xsimd::max(xsimd::bitwise_cast<uint32_t>(a), xsimd::bitwise_cast<uint32_t>(b)));
+  }
+  template <class T, int Regs>
+  static FOVEA_INLINE void store_nearest(T* p, const reg (&x)[Regs], int32_t zero) {
+    typename reg::register_type raw[Regs];
+#pragma GCC unroll 4
+    for (int i = 0; i < Regs; ++i) raw[i] = x[i];
+    narrow_nearest(p, raw, zero);
   }
   // Four columns of as many rows as a register has lanes.
   template <class Row>

@@ -95,7 +95,7 @@ void multiply_panels(const linear_plan& p, const integer_tile& t, int32_t panel,
                                 panels, t.scales},
                                t.z);
     f.z += skipped;
-    return f32::finish_at(p.place, f);
+    return f32::run_at(p.place, f);
   }
   p.product->multiply(t.tiles, t.rows, t.depth, reinterpret_cast<const int8_t*>(at), apart, panels, t.sums);
   fixed::scale_job job = {t.sums, t.scales, at + 16 * static_cast<ptrdiff_t>(t.depth),
@@ -107,7 +107,7 @@ void multiply_panels(const linear_plan& p, const integer_tile& t, int32_t panel,
   job.z = t.z;
   job.z_stride = sums_step;
   p.scaling->scale(job);
-  f32::finish_at(p.place, f);
+  f32::run_at(p.place, f);
 }
 
 // Outputs from .. to-1 of a tile become columns of y; `finish` is of row 0 of the tile and output `from`.

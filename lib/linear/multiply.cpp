@@ -28,7 +28,7 @@ void multiply_floats(const linear_plan& p, const share& s) {
   if (job.finish.residual) job.finish.residual += s.from_row * p.finish.residual_stride;
   job.finish.last_step = last_step_of(p.activation);
   job.gate_width = p.activation == FOVEA_SILU_TIMES ? p.columns : 0;
-  f32::multiply_at(p.place, job);
+  f32::run_at(p.place, job);
 }
 
 } // namespace

@@ -30,11 +30,6 @@ class tile_of_rows {
   }
 
  private:
-  // Where registers are short, one step serves all modifiers: there code counts for more than the last tenth
-  // of speed.
-  using biased = std::conditional_t<(Isa::lanes < 8), general_step, biased_step>;
-  static constexpr void (*softmax_steps[])(const tile_job&, const block&, const float*) = {
-      softmax_step<Isa, plain_step>, softmax_step<Isa, biased>, softmax_step<Isa, general_step>};
   const tile_job& job_;
   const plan& p_;
   const workspace& w_;
@@ -95,14 +90,14 @@ class tile_of_rows {
   void attend_block(const block& b) const {
     score(b);
     if (rows_.stretched) stretch_scores(b);
-    softmax_steps[static_cast<int>(p_.modify.step)](job_, b, rows_.first_q);
+    softmax_step<Isa>(job_, b, rows_.first_q);
     if (b.writes_output && b.finished_after > b.finished_before)
       end_rows<Isa>(job_, w_.top, b.finished_before,
                     b.finished_after < job_.rows ? b.finished_after : job_.rows);
     for (int h = 0; h < heads_of<Isa>(job_); ++h) {
       const rows_of_head rows = rows_of(h);
       const value_phase<Element> values(job_, b, head(h).values(b.first_key));
-      add_values<Isa>(values, b, rows, job_.way.four_row_tiles);
+      add_values<Isa>(values, b, rows, job_.chosen.four_row_tiles);
     }
   }
 
@@ -111,7 +106,7 @@ class tile_of_rows {
 
   void score(const block& b) const {
     if constexpr (Isa::scores_4x4)
-      if (job_.way.keys == key_source::rows_4x4 && score_heads_4x4(b)) return;
+      if (job_.chosen.keys == key_source::rows_4x4 && score_heads_4x4(b)) return;
     for (int h = 0; h < heads_of<Isa>(job_); ++h)
       for (int run = b.runs.first; run < 2; ++run) score_run(b, run, h);
   }
@@ -122,7 +117,7 @@ class tile_of_rows {
     const int begin = b.runs.from[run][rows.from], end = b.runs.to[run][rows.from + rows.count - 1];
     if (begin >= end) return;
     const kv_view<Element> view = head(h);
-    const bool takes_rows = job_.way.keys == key_source::rows || job_.way.keys == key_source::rows_4x4;
+    const bool takes_rows = job_.chosen.keys == key_source::rows || job_.chosen.keys == key_source::rows_4x4;
     if (takes_rows && score_key_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from,
                                           rows_.per_head_in_groups))
       return;
@@ -136,9 +131,8 @@ class tile_of_rows {
   bool score_heads_4x4(const block& b) const {
     const int begin = b.runs.from[1][0], end = b.runs.to[1][rows_.per_head - 1], heads = heads_of<Isa>(job_);
     if (b.runs.first == 0 || begin >= end) return false;
-    const bool only_block = b.opens_span && b.finished_after >= job_.rows;
     return score_4x4<Isa>(scores(), head(0).keys(b.first_key, begin, end),
-                          {heads, head(0).head_stride(), rows_.per_head}, only_block, w_.panels);
+                          {heads, head(0).head_stride(), rows_.per_head}, w_.panels);
   }
 
   __attribute__((noinline)) void stretch_scores(const block& b) const {
@@ -179,8 +173,8 @@ void attend_tile(const tile_job& job) {
 }
 
 template <class Isa>
-void pack_one_panel(const float* rows, ptrdiff_t stride, int dim, float* panel) {
-  pack_panel<Isa>(rows, stride, 0, 0, 16, dim, panel);
+void pack_one_panel(const pack_job& job) {
+  pack_panel<Isa>(job.rows, job.stride, 0, 0, 16, job.dim, job.panel);
 }
 
 template <class Isa, class... Shapes>

@@ -6,17 +6,8 @@
 
 namespace fovea::f32 {
 
-constexpr float minus_infinity = -__builtin_inff(); // the mark of a key that a mask hides: its weight is 0,
-                                                    // it is never exponentiated
-
-// What a softmax step does, known when it is compiled; a call takes one of three: see score_step.
-template <bool Capped, bool Biased>
-struct step {
-  static constexpr bool capped = Capped, biased = Biased, plain = !Capped && !Biased;
-};
-using plain_step = step<false, false>;
-using biased_step = step<false, true>;
-using general_step = step<true, true>; // a softcap, with biases or without
+// The score of a key that a mask hides. It gets weight 0 without an exponential.
+constexpr float minus_infinity = -__builtin_inff();
 
 // cap * tanh(s / cap) as m / (2 - m), m = 1 - 2^(|s| * factor). From the parts of the exponential m is
 // exact to a few units in the last place also where it is small.
@@ -87,7 +78,7 @@ FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row) {
           m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr};
 }
 
-// A key that is far away keeps a score, however low: it is held at `lowest`.
+// A key that is far away is not hidden: its score is at least `lowest`.
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> with_alibi(const row_bias& row, int j, const f32x16<Isa>& s) {
   alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -112,7 +103,7 @@ FOVEA_INLINE f32x16<Isa> read_mask(const row_bias& m, int j, int a, int b) {
   return f32x16<Isa>::load(mask);
 }
 
-// A finite bias is a score, however low: it is held at `lowest`. Only -infinity hides.
+// A finite bias does not hide a key: the score is at least `lowest`. Only -infinity hides.
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s) {
   const auto seen = max(fma_by(log2_e, bias, s), f32x16<Isa>::all(lowest)),
@@ -122,18 +113,16 @@ FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s
   });
 }
 
-// Scores of keys j .. j+15, of which lanes a .. b-1 are meant.
-template <class Step, class Isa>
+// Scores of keys j .. j+15, of which lanes a .. b-1 are meant. One copy of the code for all modifiers.
+template <class Isa>
 FOVEA_INLINE f32x16<Isa> modified(const modifiers& m, const row_bias& row, int j, int a, int b,
                                   f32x16<Isa> s) {
-  if (Step::capped && m.cap != 0) {
+  if (m.cap != 0) {
     const auto cap = Isa::spread(m.cap), factor = Isa::spread(m.cap_factor);
     s = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return soft_capped<Isa>(s.r[i], cap, factor); });
   }
-  if constexpr (Step::biased) {
-    if (row.slope != 0) s = with_alibi(row, j, s);
-    if (row.bias || row.shown) s = with_mask(read_mask<Isa>(row, j, a, b), s);
-  }
+  if (row.slope != 0) s = with_alibi(row, j, s);
+  if (row.bias || row.shown) s = with_mask(read_mask<Isa>(row, j, a, b), s);
   return s;
 }
 

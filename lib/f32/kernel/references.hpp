@@ -1,5 +1,5 @@
-// The reference of a row: the even number nearest to the largest score so far. Weights are powers of two of
-// what a score is above it.
+// The reference of a row is the even number nearest to its largest score so far. The weight of a key is
+// 2^(score - reference).
 #pragma once
 #include "f32/kernel/exp2.hpp"
 #include "f32/kernel/modify.hpp"
@@ -17,8 +17,8 @@ FOVEA_INLINE void walk(int from, int to, Whole whole, Edge edge) {
   }
 }
 
-// The vectors that hold what a row sees, of both runs; or of one that begins with a whole vector, without a
-// look at its begin.
+// The vectors that hold the keys a row sees, of both runs. Where all rows have one run that begins with the
+// same whole vector, without a test of its begin.
 template <same_keys Same, class Whole, class Edge>
 FOVEA_INLINE void walk_runs(const key_runs& runs, int row, Whole whole, Edge edge) {
   if constexpr (Same == same_keys::none) {
@@ -31,24 +31,31 @@ FOVEA_INLINE void walk_runs(const key_runs& runs, int row, Whole whole, Edge edg
   }
 }
 
-// The largest scores of a row, by lanes; on the way each score becomes what the step makes of it.
-template <class Isa, class Step, same_keys Same>
+// The largest scores of a row, by lanes. Modifies: the modifiers change each score first.
+template <class Isa, bool Modifies, same_keys Same>
 FOVEA_INLINE f32x16<Isa> find_peaks(const modifiers& modify, const key_runs& runs, float* scores, int row,
                                     const row_bias& bias) {
   float* s = scores + row * score_stride;
   const auto nothing = f32x16<Isa>::all(lowest);
   auto peak = nothing;
   const auto whole = [&](int j) FOVEA_LAMBDA_INLINE {
-    const auto score = modified<Step>(modify, bias, j, 0, 16, f32x16<Isa>::load_together(s + j));
-    if constexpr (!Step::plain) score.store(s + j);
+    auto score = f32x16<Isa>::load_together(s + j);
+    if constexpr (Modifies) {
+      score = modified(modify, bias, j, 0, 16, score);
+      score.store(s + j);
+    }
     peak = max(score, peak);
   };
   const auto edge = [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
-    const auto raw = f32x16<Isa>::load(s + j), score = modified<Step>(modify, bias, j, a, b, raw);
-    if constexpr (!Step::plain) inside(a, b, score, raw).store(s + j);
+    const auto raw = f32x16<Isa>::load(s + j);
+    auto score = raw;
+    if constexpr (Modifies) {
+      score = modified(modify, bias, j, a, b, raw);
+      inside(a, b, score, raw).store(s + j);
+    }
     peak = max(inside(a, b, score, nothing), peak);
   };
-  if constexpr (Isa::lanes < 8 && !Step::plain) { // many short registers: one copy of so much code is enough
+  if constexpr (Isa::lanes < 8 && Modifies) { // many short registers: one copy of so much code is enough
     for (int run = runs.first; run < 2; ++run)
       for (int from = runs.from[run][row], to = runs.to[run][row], j = from & -16; j < to; j += 16)
         edge(j, from - j, to - j);
@@ -58,10 +65,10 @@ FOVEA_INLINE f32x16<Isa> find_peaks(const modifiers& modify, const key_runs& run
   return peak;
 }
 
-// The largest score of one row, after its scores have become what the step makes of them.
-template <class Isa, class Step>
+// The modifiers change the scores of a row. Returns the largest one.
+template <class Isa>
 float modify_row(const tile_job& job, const key_runs& runs, int row, const row_bias& bias) {
-  return largest(find_peaks<Isa, Step, same_keys::none>(job.p->modify, runs, job.w->s, row, bias));
+  return largest(find_peaks<Isa, true, same_keys::none>(job.p->modify, runs, job.w->s, row, bias));
 }
 
 // Is shift_of - top exact? Not for a NaN either.
@@ -73,7 +80,8 @@ FOVEA_INLINE bool all_exact(const one_register<Isa>& top) {
       Isa::inside(top.r[0], 1 - exact_limit, exact_limit, Isa::spread(0), Isa::spread(__builtin_nanf(""))));
 }
 
-// Scores so large that it is not are first moved to top, with one rounding, and weighed from 0.
+// Where it is not exact, the reference is first subtracted from the scores, with one rounding. They are then
+// weighed relative to 0.
 template <class Isa>
 __attribute__((noinline)) void move_to_top(const key_runs& runs, float* scores, int row, float reference) {
   float* s = scores + row * score_stride;
@@ -125,7 +133,7 @@ template <class Isa, same_keys Same>
 FOVEA_INLINE one_register<Isa> plain_peaks(const tile_job& job, const key_runs& runs, int from, int to) {
   largest_of_rows<Isa> peaks;
   for (int r = from; r < to; ++r)
-    peaks.set(r - from, find_peaks<Isa, plain_step, Same>(job.p->modify, runs, job.w->s, r, row_bias{}));
+    peaks.set(r - from, find_peaks<Isa, false, Same>(job.p->modify, runs, job.w->s, r, row_bias{}));
   return peaks.of_first(to - from);
 }
 

@@ -82,7 +82,7 @@ class weights_of_rows {
       any = true;
       panels_.each(kv_view<Element>(p_, job_.kv_head), b.first_key, from[row] & -16, up16(to[row]),
                    [&](const key_panels& k) {
-                     with_shape(typename Isa::shapes{}, 1, [&](auto s, int) {
+                     with_shape(typename Isa::shapes{}, 1, [&](auto s) {
                        score_groups<Isa, decltype(s)>(z, k, from, to, row, row + 1);
                      });
                    });
@@ -109,13 +109,10 @@ class weights_of_rows {
   }
 
   void modify_scores(const block& b, int row) const {
-    using biased = std::conditional_t<(Isa::lanes < 8), general_step, biased_step>;
-    const score_step step = p_.modify.step;
-    if (step == score_step::plain || stage() == returned::scaled_scores) return;
-    if (stage() == returned::capped_scores && step != score_step::capped) return;
+    if (!p_.modify.any || stage() == returned::scaled_scores) return;
+    if (stage() == returned::capped_scores && p_.modify.cap == 0) return;
     const row_bias bias = stage() == returned::capped_scores ? row_bias{} : bias_of(job_, b, row);
-    step == score_step::capped ? modify_row<Isa, general_step>(job_, b.runs, row, bias)
-                               : modify_row<Isa, biased>(job_, b.runs, row, bias);
+    modify_row<Isa>(job_, b.runs, row, bias);
   }
 
   // The weights of one row for its final reference.

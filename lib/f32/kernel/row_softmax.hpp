@@ -7,7 +7,7 @@
 namespace fovea::f32 {
 
 // Scores as the modifiers of attention leave them: in base 2, hidden ones -infinity.
-template <class Isa, class Step>
+template <class Isa>
 __attribute__((noinline)) void modify_scores_of_row(const softmax_job& job, ptrdiff_t r, scored_row& row) {
   const mask_of& mask = job.modify.mask;
   const row_bias bias{0, 0, mask.bias ? mask.bias + r * mask.query : nullptr,
@@ -20,7 +20,7 @@ __attribute__((noinline)) void modify_scores_of_row(const softmax_job& job, ptrd
     const bool last = v * 16 == row.whole;
     const auto s = f32x16<Isa>::load(last ? row.rest : row.scores + v * 16) * unit;
     const int a = last ? first : 0;
-    const auto m = modified<Step>(job.modify, bias, last ? columns - 16 : v * 16, a, 16, s);
+    const auto m = modified(job.modify, bias, last ? columns - 16 : v * 16, a, 16, s);
     const auto y = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE {
       return Isa::if_equal(s.r[i], minus_infinity, hidden.r[i], m.r[i]);
     });
@@ -47,13 +47,9 @@ FOVEA_INLINE float softmax_row(const softmax_job& job, ptrdiff_t r, float& peak)
   const float* in = job.in + r * job.in_stride;
   take_row(in, job.out + r * job.out_stride, job.shown, row);
   if (row.left) load_rest<Isa>(in, job.shown).store(row.rest);
-  const score_step step = job.modify.step;
-  if (step == score_step::capped) modify_scores_of_row<Isa, general_step>(job, r, row);
-  using biased = std::conditional_t<in_little_code<Isa>, general_step, biased_step>; // one step serves all
-  if (step == score_step::biased) modify_scores_of_row<Isa, biased>(job, r, row);
+  if (job.modify.any) modify_scores_of_row<Isa>(job, r, row);
   bool near;
-  const weighing by = weighing_of(find_range<Isa>(row), step == score_step::plain ? job.scale * log2_e : 1,
-                                  near);
+  const weighing by = weighing_of(find_range<Isa>(row), job.modify.any ? 1 : job.scale * log2_e, near);
   const float total = near ? weigh_row<Isa, false>(row, by) : weigh_row<Isa, true>(row, by);
   divide_row<Isa>(row, total);
   peak = by.peak;
@@ -63,8 +59,7 @@ FOVEA_INLINE float softmax_row(const softmax_job& job, ptrdiff_t r, float& peak)
 template <class Isa>
 void softmax_rows(const softmax_job& job) {
   const auto tell = [&](ptrdiff_t r, float total, float peak) FOVEA_LAMBDA_INLINE {
-    if (job.lse)
-      job.lse[r] = log_of_sum<Isa>(total, peak, job.modify.step == score_step::plain ? job.scale : ln_2);
+    if (job.lse) job.lse[r] = log_of_sum<Isa>(total, peak, job.modify.any ? ln_2 : job.scale);
   };
   if constexpr (Isa::lanes >= 8)
     if (streams(job)) return stream_rows<Isa>(job, tell);

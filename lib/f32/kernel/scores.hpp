@@ -6,17 +6,18 @@
 
 namespace fovea::f32 {
 
-// For few rows memory is the limit: what comes so many floats later is prefetched ahead of the hardware. With
-// sixteen lanes that is slower.
+// For few rows memory is the limit: each load prefetches the number that comes `Floats` later, earlier than
+// the hardware would. With sixteen lanes that is slower.
 template <int Floats>
 struct load_ahead : load_whole {
   static FOVEA_INLINE void fetch(const float* p) { __builtin_prefetch(p + Floats); }
 };
-// One row prefetches the next kilobyte, several the next page of memory: there the hardware begins anew.
+// One row prefetches the next kilobyte, four rows the next page, at whose begin the hardware's prefetcher
+// stops.
 template <class Isa, class Shape>
-using load_of_keys = std::conditional_t<
-    (Shape::rows == 1 && Isa::lanes < 16), load_ahead<256>,
-    std::conditional_t<is_four_row_shape<Isa, Shape>, load_ahead<1024>, load_whole>>;
+using load_of_keys =
+    std::conditional_t<(Shape::rows == 1 && Isa::lanes < 16), load_ahead<256>,
+                       std::conditional_t<is_four_row_shape<Isa, Shape>, load_ahead<1024>, load_whole>>;
 
 struct score_rows { // queries and their scores
   const float* q;
@@ -37,8 +38,9 @@ FOVEA_INLINE void score_tile(const score_rows& z, const key_panels& k, int row, 
                FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + n * Shape::lanes); });
 }
 
-// Half of a tile's keys, for groups of rows that see no more of them: on the diagonal, and behind the last
-// key. Worth it where more than eight registers are summed up; so many products are on their way anyway.
+// Half of a tile's keys, for groups of rows that see no more of them: on the diagonal, and at the last key.
+// Faster where a tile has more than eight registers of sums; that many are needed to hide the latency of a
+// product. Gains 2 to 5 % of causal 64, 1 to 3 % of causal 128.
 template <class Isa, class Shape>
 constexpr bool has_half = Shape::rows * Shape::vectors * Shape::lanes > 8 * Isa::lanes &&
                           (Shape::vectors > 1 || Isa::lanes == 8);
@@ -73,9 +75,10 @@ __attribute__((noinline)) void score_groups(const score_rows& rows, const key_pa
   });
 }
 
-// Where all rows see the same keys of a block, AVX-512 takes 24 of them at a time in tiles of 6 x 64: ten
-// loads for 24 products, where 12 x 32 takes fourteen. Gains 3 % of a prefill of 8x32, 1 % of 8x64 (Zen 4).
-constexpr int wide_rows = 24;
+// Where all rows see the same keys of a block, AVX-512 takes each 24 rows in tiles of 6 x 64: ten loads for
+// 24 products, where 12 x 32 takes fourteen. Gains 4 to 8 % on Emerald Rapids while the other thread of the
+// core is busy, less than 1 % else.
+constexpr int rows_in_6x64 = 24;
 
 // All rows of a head, one run.
 template <class Isa>
@@ -85,16 +88,16 @@ FOVEA_INLINE void score_panels(const tile_job& job, const key_runs& runs, const 
   const int32_t *from = runs.from[run], *to = runs.to[run];
   const int row = rows.from;
   if constexpr (Isa::four_row_shapes)
-    if (job.way.four_row_tiles)
+    if (job.chosen.four_row_tiles)
       return score_groups<Isa, typename Isa::four_row_scores>(z, k, from, to, row, row + 4);
   if constexpr (Isa::lanes ==
-                16) // on one panel eight rows are not products enough to hide how long one takes
+                16) // eight rows by one panel are too few chains to hide the latency of a product
     if (rows.same_keys && rows.count % 16 == 0 && k.to == k.from + 16)
       return score_groups<Isa, shape<16, 1>>(z, k, from, to, row, row + rows.count);
   int first_row = row;
   if constexpr (Isa::lanes == 16)
-    if (runs.same == same_keys::all && rows.count >= wide_rows) {
-      first_row += rows.count / wide_rows * wide_rows;
+    if (runs.same == same_keys::all && rows.count >= rows_in_6x64) {
+      first_row += rows.count / rows_in_6x64 * rows_in_6x64;
       score_groups<Isa, shape<6, 4>>(z, k, from, to, row, first_row);
     }
   by_groups<Isa>(row + rows.count - first_row, rows.same_keys, [&](auto s, int first, int end) {

@@ -1,8 +1,8 @@
-// Scores for four queries straight from rows of K, where a register holds four fours of numbers: a quarter
-// for each query, a lane of it for each of four keys. Four rows of K are transposed within quarters and
-// stored, and come back a column of four keys at a time, for all quarters at once by the load. So half a
-// shuffle a product is enough, where a register of sixteen keys takes a whole one. The chains are those of
-// the tile: one for each key, over dim, ascending.
+// Scores for four queries from row-major K, with registers of sixteen lanes. A register of sums holds a
+// quarter for each query, and in it a lane for each of four keys. Four rows of K are transposed within
+// quarters and stored. A load then broadcasts one column of four keys to all quarters. That takes half a
+// shuffle per product; a register of sixteen keys takes one. The chains are those of the tile: one for each
+// key, over dim, ascending.
 #pragma once
 #include "f32/kernel/scores_from_rows.hpp"
 
@@ -10,8 +10,8 @@ namespace fovea::f32 {
 
 constexpr int floats_a_group = 4 * scores_4x4_columns;
 
-// The compiler keeps the order of what is before and behind: else it transposes first and multiplies then,
-// and each waits for other pipes.
+// Keeps the compiler from moving code across. It would transpose everything first and then multiply, so that
+// shuffles and products would not overlap.
 FOVEA_INLINE void keep_order() { __asm__ volatile("" ::: "memory"); }
 
 // out[16 * c ..]: column c of each query, four times.
@@ -41,8 +41,8 @@ struct heads_of_keys { // in one tile: how many, from one to the next in K, and 
   int rows;
 };
 
-// Walks the rows of K sixteen columns at a time, step by step and head by head; the last step of a head may
-// begin among keys that have been there already.
+// Walks the rows of K sixteen columns at a time, step by step and head by head. The last step of a head may
+// repeat keys of the step before it.
 class walk_4x4 {
  public:
   template <class Element>
@@ -59,7 +59,7 @@ class walk_4x4 {
   const float* step() const { return row_; } // its first row
   int column() const { return column_; }
   ptrdiff_t stride() const { return stride_; }
-  // Stays where it is at the end: what is transposed then, nobody asks for.
+  // At the end it stays where it is; what is transposed there is not used.
   FOVEA_INLINE void move() {
     column_ += scores_4x4_columns;
     if (column_ < dim_) return;
@@ -94,8 +94,8 @@ inline lines_ahead lines_ahead_of(const walk_4x4& walk, int dim) {
 }
 
 // The products of sixteen columns. Between them the next sixteen are transposed, and as much of the step
-// behind may be prefetched.
-template <class Isa, bool Fetches>
+// after that is prefetched.
+template <class Isa>
 FOVEA_INLINE void multiply_groups(const float* q, const float* k, const walk_4x4& next, float* transposed,
                                   lines_ahead far, typename Isa::reg (&acc)[groups_4x4]) {
   const float* row = next.at();
@@ -106,10 +106,9 @@ FOVEA_INLINE void multiply_groups(const float* q, const float* k, const walk_4x4
       transpose_group<Isa>(row, next.stride(), transposed);
       row = forget_origin(row + 4 * next.stride()), transposed += floats_a_group;
     }
-    if constexpr (Fetches) {
-      __builtin_prefetch(far.at), __builtin_prefetch(far.at + far.step);
-      far.at = forget_origin(far.at + 2 * far.step);
-    }
+    __builtin_prefetch(far.at);
+    __builtin_prefetch(far.at + far.step);
+    far.at = forget_origin(far.at + 2 * far.step);
 #pragma GCC unroll 8
     for (int g = 0; g < groups_4x4; ++g)
       acc[g] = Isa::fma(Isa::spread_four(k + floats_a_group * g + 16 * (c % 4) + 4 * (c / 4)), x, acc[g]);
@@ -119,7 +118,7 @@ FOVEA_INLINE void multiply_groups(const float* q, const float* k, const walk_4x4
 
 // Four rows of queries of each head. What the first products of a head need is transposed during the last
 // ones of the head before it.
-template <class Isa, bool Fetches, class Element>
+template <class Isa, class Element>
 __attribute__((noinline)) void score_all_4x4(const score_rows& z, const key_rows<Element>& keys,
                                              heads_of_keys heads, float* scratch) {
   const int count = keys.scored(step_4x4), dim = static_cast<int>(z.dim);
@@ -138,7 +137,7 @@ __attribute__((noinline)) void score_all_4x4(const score_rows& z, const key_rows
       for (auto& x : acc) x = Isa::spread(0);
       for (int c = 0; c < dim; c += scores_4x4_columns) {
         next.move();
-        multiply_groups<Isa, Fetches>(q + 16 * c, transposed, next, other, lines_ahead_of(next, dim), acc);
+        multiply_groups<Isa>(q + 16 * c, transposed, next, other, lines_ahead_of(next, dim), acc);
         float* const done = transposed;
         transposed = other;
         other = done;
@@ -149,14 +148,12 @@ __attribute__((noinline)) void score_all_4x4(const score_rows& z, const key_rows
   }
 }
 
-// Nothing is done, and false returned, where keys do not fill one step. In the only block of a span nothing
-// is prefetched: all of it is wanted at once.
+// Does nothing and returns false where keys do not fill one step.
 template <class Isa, class Element>
 FOVEA_INLINE bool score_4x4(const score_rows& z, const key_rows<Element>& keys, const heads_of_keys& heads,
-                            bool only_block, float* scratch) {
+                            float* scratch) {
   if (keys.scored(step_4x4) == 0) return false;
-  only_block ? score_all_4x4<Isa, false>(z, keys, heads, scratch)
-             : score_all_4x4<Isa, true>(z, keys, heads, scratch);
+  score_all_4x4<Isa>(z, keys, heads, scratch);
   return true;
 }
 

@@ -28,9 +28,10 @@ struct avx2_registers {
                  odd = _mm256_castsi256_ps(_mm256_mul_epi32(_mm256_shuffle_epi32(a, 0xf5), b));
     return _mm256_castps_si256(_mm256_shuffle_ps(even, odd, 0xdd));
   }
+  // b holds one number in all lanes.
   static FOVEA_INLINE reg high_product(reg a, reg b) {
     return _mm256_shuffle_epi32(mixed_high_product(a, b), 0xd8);
-  } // b: one number
+  }
   static FOVEA_INLINE uint32_t total(reg x) {
     __m128i y = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
     y = _mm_add_epi32(y, _mm_shuffle_epi32(y, 0x4e));

@@ -6,13 +6,13 @@
 
 namespace fovea::fixed {
 
-// Constants stand in memory and are operands from there: sixteen registers are too few, and gcc would make
-// them again for each row.
+// Constants are memory operands: sixteen registers do not hold them, and gcc would compute them again for
+// each row.
 struct alignas(32) avx2_constants {
   int16_t c3[16] = {}, c2[16] = {}, c1[16] = {}, c0[16] = {}, one[16] = {};
   int8_t beyond[32] = {}, low[32] = {}, high[32] = {}; // low, high: the bytes of -2^(15-k) for k = 0 .. 15
-  int8_t in_order[32] = {},
-         mixed[32] = {}; // four low halves, then four high halves: of lanes 0 1 2 3, of lanes 0 2 1 3
+  int8_t in_order[32] = {}; // four low halves, then four high halves, of lanes 0 1 2 3
+  int8_t mixed[32] = {};    // the same of lanes 0 2 1 3
 
   constexpr avx2_constants() {
     constexpr int8_t lows[16] = {0, 0, 0, 0, 0, 0, 0, 0, -128, -64, -32, -16, -8, -4, -2, -1};
@@ -27,13 +27,13 @@ struct alignas(32) avx2_constants {
   }
 };
 
-constexpr avx2_constants avx2_numbers{}; // of this file alone: another ISA has numbers of its own
+constexpr avx2_constants avx2_numbers{}; // one copy for each ISA that includes this file
 
 struct avx2_weigher : distances_below<avx2_registers> {
   FOVEA_INLINE avx2_weigher() : constants(&avx2_numbers) { asm("" : "+r"(constants)); }
 
-  // Scores, or octaves, become distances below the reference: halves of what is behind the point at `to`,
-  // whole octaves 64 further. Keys 0-3, 8-11 and 4-7, 12-15 of each sixteen stand together.
+  // Scores, or octaves, become distances below the reference: the fraction in Q15 at `to`, the whole octaves
+  // 64 numbers later. Of each sixteen keys, 0-3 and 8-11 come first, then 4-7 and 12-15.
   template <bool Octaves, int Count>
   FOVEA_INLINE void measure(const reg (&s)[Count], const distance_scale& x, int32_t reference,
                             int16_t* to) const {
@@ -52,8 +52,8 @@ struct avx2_weigher : distances_below<avx2_registers> {
     }
   }
 
-  // -2^-f in Q15, negative because the shift that follows multiplies by -2^(15-k): -32768 is a number, 32768
-  // is not.
+  // -2^-f in Q15. It is negative because the shift that follows is a product with -2^(15-k): 16 bits hold
+  // -32768, but not 32768.
   FOVEA_INLINE void negative_exp2(reg (&f)[2]) const {
     const reg c3 = load(constants->c3), c2 = load(constants->c2), c1 = load(constants->c1),
               c0 = load(constants->c0);
@@ -73,8 +73,8 @@ struct avx2_weigher : distances_below<avx2_registers> {
     y[1] = _mm256_mulhrs_epi16(y[1], _mm256_unpackhi_epi8(low, high));
   }
 
-  // Answers by how many octaves the reference rises; whole octaves of distances and the sum so far are all
-  // that changes then.
+  // Returns by how many octaves the reference rises. If it does, only the whole octaves of the distances and
+  // the sum so far change.
   FOVEA_INLINE int weigh(const int16_t* distances, int16_t* p, int32_t* sum, const int16_t* factors) const {
     reg k[2][2], sums = load(sum);
 #pragma GCC unroll 4

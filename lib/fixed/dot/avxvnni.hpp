@@ -20,9 +20,7 @@ struct avxvnni_registers : avx2_registers {
  private:
   static FOVEA_INLINE reg kept(reg sum) {
 #if !defined(__clang__)
-    asm volatile(
-        ""
-        : "+x"(sum)); // gcc reorders products until accumulators spill, unless each stays where it is
+    asm volatile("" : "+x"(sum)); // without it gcc reorders products until accumulators spill
 #endif
     return sum;
   }

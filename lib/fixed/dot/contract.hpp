@@ -2,17 +2,38 @@
 // (lib/isa/fixed_*.cpp) names a dot for its keys and one for its values. This file says what each offers; the
 // defaults are those of a dot that offers nothing more.
 //
-// Every dot has
-//   reg, acc, piece, chunk     a register; the sums of one piece; a piece of a column; numbers of a row as a
-//   product takes them element                    of a row of queries or weights in scratch rows, group, deep
-//   rows and elements of a chunk, and elements of one step of a panel: deep is a multiple of group slices,
-//   regs, piece_step   a column is a panel of sixteen lanes, or one of its slices, in `regs` pieces that lie
-//   piece_step apart take(a), load_column(b, pieces), add<Step>(sum, piece, chunk) begin(sums, start) sums of
-//   a column; start(row) is what a row adds to all of its scores fold(sums, row, out)       the sums of one
-//   row as registers, a lane for each column
-// Dots of keys also have key_offset, what each byte of a key is multiplied beside, and sum(q, dim) if that is
-// not 0. Dots of values also have planes and block_step: weights of one row, and how far one block of them
-// stands from the next.
+// The product multiplies a row of numbers `a` (a query, or weights) by columns of a panel. It takes `a` in
+// chunks, and a column in pieces.
+//
+// Every dot has the types
+//   reg         a register of int32
+//   element     of `a` in scratch
+//   chunk       of `a`: `rows` rows of `deep` elements each, as one product takes them
+//   piece       of a column, as one product takes it
+//   acc         the sums of one piece
+//
+// the constants
+//   rows, deep  rows and elements of a chunk
+//   group       elements of one step of a panel; deep is a multiple of it
+//   slices      columns of a panel of sixteen lanes: 1, or 2 or 4 with fewer lanes each
+//   regs        pieces of a column
+//   piece_step  bytes from one piece to the next
+//
+// and the functions
+//   take(a)                        loads a chunk
+//   load_column(b, pieces)         loads the pieces of one step of a column
+//   add<Step>(sum, piece, chunk)   sum += piece * step `Step` of the chunk
+//   begin(sums, start)             begins the sums of a column; start(row) is added to all scores of a row
+//   fold(sums, row, out)           the sums of one row as registers, a lane for each lane of the column
+//
+// Dots of keys also have
+//   key_offset  the product takes each byte of a key minus key_offset, which it may for some of them only
+//   sum(q, dim) where key_offset is not 0: the sum of the elements of q that meet such bytes. `start`
+//               contains key_offset * sum, so scores are exact
+//
+// Dots of values also have
+//   planes      elements per weight: 1, or 2 where low and high bytes of weights stand apart
+//   block_step  elements from the weights of one block to those of the next
 #pragma once
 #include <cstdint>
 
@@ -21,21 +42,22 @@ namespace fovea::fixed {
 struct dot_defaults {
   // Keys: place(row) of a chunk and put(q, to) of one, where chunks are no plain copies of bytes.
   static constexpr bool puts_queries = false;
-  // Keys: put_four_queries, put_starts, score_panel: a whole panel against four rows whose dim is a multiple
-  // of 64.
+  // Keys: put_four_queries, store_starts and score_panel, which scores a whole panel for four rows. For dims
+  // that are multiples of 64.
   static constexpr bool scores_panels = false;
-  // Keys: take_rows(q, dim, depth, to, sums) for so many rows at once, or more.
+  // Keys: take_rows(q, dim, depth, to, sums) for groups of at least this many rows.
   static constexpr int rows_at_once = 1 << 30;
-  // Values: resume(sums, from): sums go on from what memory or registers hold.
+  // Values: resume(sums, from): sums begin with those in memory or in registers.
   static constexpr bool resumes = false;
-  // Values: add_blocks, add_wide_blocks: whole blocks of two rows or of one, rising references included.
+  // Values: add_blocks, add_blocks_of_one_row: whole blocks of two rows or of one row, shifted where a
+  // reference rises.
   static constexpr bool adds_blocks = false;
   // Values: weights of so many rows stand side by side, chunk by chunk.
   static constexpr int rows_of_weights = 1;
 };
 
-// What a weigher offers beside weigh(): measure(), which turns scores in registers into distances below the
-// reference.
+// What a weigher may offer in addition to weigh(): measure(), which turns scores in registers into distances
+// below the reference.
 struct weigher_defaults {
   static constexpr bool measures = false;
 };

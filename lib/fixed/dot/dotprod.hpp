@@ -34,7 +34,7 @@ struct dotprod_keys : dotprod_dot {
       vst1q_s8_x4(to, four);
     }
   }
-  static FOVEA_INLINE void put_starts(const int32_t (&of)[4], int32_t* to) {
+  static FOVEA_INLINE void store_starts(const int32_t (&of)[4], int32_t* to) {
 #pragma GCC unroll 4
     for (int m = 0; m < 4; ++m) {
       const reg x = spread(of[m]);
@@ -58,7 +58,7 @@ struct dotprod_keys : dotprod_dot {
 static const int32_t no_sums[16] = {};
 
 struct dotprod_values : dotprod_dot {
-  using element = int8_t; // of two rows 16 low bytes and 16 high bytes each, again and again
+  using element = int8_t; // 16 low bytes and 16 high bytes of each of two rows, then the next of both
   struct acc {
     reg low, high;
   };
@@ -74,8 +74,8 @@ struct dotprod_values : dotprod_dot {
                              4 * width, rise);
   }
   // The same for one row and 32 lanes.
-  static FOVEA_INLINE void add_wide_blocks(const int8_t* weights, const int8_t* values, ptrdiff_t apart,
-                                           int blocks, const uint8_t* rise, int32_t* o) {
+  static FOVEA_INLINE void add_blocks_of_one_row(const int8_t* weights, const int8_t* values, ptrdiff_t apart,
+                                                 int blocks, const uint8_t* rise, int32_t* o) {
     multiply_four_rows<true, true>(weights, values, apart - 16 * fixed_block, blocks, o, 64, no_sums, 0, o,
                                    64, rise);
   }
@@ -104,7 +104,7 @@ struct dotprod_values : dotprod_dot {
   }
 };
 
-// Leaves weights as two signed bytes: high = (y + 128) >> 8, low = the rest.
+// Stores weights as two signed bytes: high = (y + 128) >> 8, low = the rest.
 struct dotprod_weigher : neon_weigher {
   template <bool Octaves>
   FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p,

@@ -9,9 +9,9 @@ namespace fovea::fixed {
 // Four rows by sixteen lanes, `blocks` times 64 deep: of a, chunks of four rows stand side by side; panels
 // lie `apart`. Sums begin with those at `even` and `odd`; steps count bytes. Folded: the second of two rows
 // is the high byte of the first, and sums are shifted before a block at which references rise, by as many
-// octaves as `rise` says for two rows. Wide: one row by 32 lanes in two panels; its second sixteen lanes
+// octaves as `rise` says for two rows. OneRow: one row by 32 lanes in two panels; its second sixteen lanes
 // stand for a second row.
-template <bool Folded, bool Wide = false>
+template <bool Folded, bool OneRow = false>
 FOVEA_INLINE void multiply_four_rows(const int8_t* a, const int8_t*& b, ptrdiff_t apart, int blocks,
                                      const int32_t* even, ptrdiff_t even_step, const int32_t* odd,
                                      ptrdiff_t odd_step, int32_t* out, ptrdiff_t out_step,
@@ -39,7 +39,7 @@ FOVEA_INLINE void multiply_four_rows(const int8_t* a, const int8_t*& b, ptrdiff_
       "ldrh %w[by], [%[rise]], #2\n"
       "cbz %w[by], 2f\n"
       "fovea_fold\n"
-      ".if %c[wide]\n"
+      ".if %c[one_row]\n"
       "mov %w[other], %w[by]\n"
       ".else\n"
       "lsr %w[other], %w[by], #8\n"
@@ -69,7 +69,7 @@ FOVEA_INLINE void multiply_four_rows(const int8_t* a, const int8_t*& b, ptrdiff_
       ".endif\n"
       "subs %w[blocks], %w[blocks], #1\n"
       ".rept 4\n"
-      ".if %c[wide]\n"
+      ".if %c[one_row]\n"
       "ldp q4, q5, [%[a]]\n"
       "ldp q6, q7, [%[a]], #64\n"
       ".else\n"
@@ -85,7 +85,7 @@ FOVEA_INLINE void multiply_four_rows(const int8_t* a, const int8_t*& b, ptrdiff_
       "sdot v21.4s, v1.16b, v5.4b[\\step]\n"
       "sdot v22.4s, v2.16b, v5.4b[\\step]\n"
       "sdot v23.4s, v3.16b, v5.4b[\\step]\n"
-      ".if %c[wide]\n"
+      ".if %c[one_row]\n"
       "ld1 {v0.16b-v3.16b}, [%[second]], #64\n"
       ".endif\n"
       "sdot v24.4s, v0.16b, v6.4b[\\step]\n"
@@ -99,7 +99,7 @@ FOVEA_INLINE void multiply_four_rows(const int8_t* a, const int8_t*& b, ptrdiff_
       ".endr\n"
       ".endr\n"
       "add %[b], %[b], %[apart]\n"
-      ".if %c[wide]\n"
+      ".if %c[one_row]\n"
       "add %[second], %[second], %[apart]\n"
       ".endif\n"
       "b.ne 1b\n"
@@ -118,7 +118,7 @@ FOVEA_INLINE void multiply_four_rows(const int8_t* a, const int8_t*& b, ptrdiff_
       : [a] "+r"(a), [b] "+r"(b), [blocks] "+r"(blocks), [even] "+r"(even), [odd] "+r"(odd), [out] "+r"(out),
         [rise] "+r"(rise), [by] "=&r"(by), [other] "=&r"(other), [second] "+r"(second)
       : [apart] "r"(apart), [even_step] "r"(even_step), [odd_step] "r"(odd_step), [out_step] "r"(out_step),
-        [folded] "i"(Folded ? 1 : 0), [wide] "i"(Wide ? 1 : 0)
+        [folded] "i"(Folded ? 1 : 0), [one_row] "i"(OneRow ? 1 : 0)
       : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20",
         "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
 }

@@ -14,7 +14,7 @@ struct dsp_core {
   using element = int16_t;
   static constexpr int most_rows = 2, lanes[] = {0, 4, 2}, high_words = 4;
   static constexpr int panel_alignment = 4, query_alignment = 4; // of LDRD and of LDR
-  // Four elements of a row stand as SXTB16 leaves bytes: 0 2 1 3.
+  // Four elements of a row stand in the order that SXTB16 gives to bytes: 0 2 1 3.
   static int place(int rows, int g, int i) { return (i & ~3) * rows + g * 4 + ((i & 1) << 1 | (i & 2) >> 1); }
 
   template <int G>
@@ -26,11 +26,15 @@ struct dsp_core {
     }
   }
 
-  static FOVEA_COMPACT int32_t high_word(int32_t a,
-                                         int32_t b) { // compilers would take SMULL and lose a register
-    int32_t high;
+  static FOVEA_COMPACT int32_t high_word(int32_t a, int32_t b) {
+    int32_t high; // compilers would take SMULL, which needs one more register
     asm("smmul %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
     return high;
+  }
+  static FOVEA_COMPACT int32_t odd_bytes(int32_t x) {
+    int32_t pair;
+    asm("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(x));
+    return pair;
   }
   template <int Bits>
   static FOVEA_COMPACT int32_t saturate(int32_t x) {
@@ -64,8 +68,8 @@ struct dsp_core {
   }
 
  private:
-  struct horner { // exp2_cubic: SMMLAR of y << 17 is multiply_round and the sum behind it, as long as that is
-                  // not too large
+  // exp2_cubic. SMMLAR of y << 17 is multiply_round and the sum after it, where the sum fits.
+  struct horner {
     int32_t base, sign, c3, c2, c1, c0;
     FOVEA_COMPACT uint32_t twice_weight(int32_t t) {
       const int32_t below = base - t;
@@ -78,11 +82,6 @@ struct dsp_core {
     }
   };
 
-  static FOVEA_COMPACT int32_t odd_bytes(int32_t x) {
-    int32_t pair;
-    asm("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(x));
-    return pair;
-  }
   template <int Step, class T>
   static FOVEA_COMPACT void load_two(const T*& at, int32_t& x, int32_t& y) { // and move on by Step bytes
     asm volatile("ldrd %0, %1, [%2], %3" : "=&r"(x), "=&r"(y), "+r"(at) : "i"(Step) : "memory");

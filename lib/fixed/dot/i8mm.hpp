@@ -18,8 +18,8 @@ struct i8mm_dot : neon_registers, dot_defaults {
   };
   static constexpr int group = 8, slices = 1, regs = 4, key_offset = 0;
 
-  static FOVEA_INLINE void load_column(
-      const int8_t*& b, piece (&y)[4]) { // tile steps move by four deep within a group of eight
+  // A panel four deep: eight deep are two steps of it.
+  static FOVEA_INLINE void load_column(const int8_t*& b, piece (&y)[4]) {
     const int8x16x4_t first = take_64(b), second = take_64(b);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
@@ -63,7 +63,7 @@ struct i8mm_keys : i8mm_dot {
       vst4q_s64(reinterpret_cast<int64_t*>(to), four);
     }
   }
-  static FOVEA_INLINE void put_starts(const int32_t (&of)[4], int32_t* to) {
+  static FOVEA_INLINE void store_starts(const int32_t (&of)[4], int32_t* to) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       store(to + 4 * i, vcombine_s32(vdup_n_s32(of[0]), vdup_n_s32(of[1])));
@@ -98,7 +98,7 @@ struct i8mm_keys : i8mm_dot {
 
 template <int PieceStep>
 struct i8mm_values : i8mm_dot {
-  // Of two rows eight low bytes and eight high bytes each, again and again.
+  // Scratch holds eight low bytes and eight high bytes of each of two rows, then the next of both.
   static constexpr int rows = 1, deep = 8, piece_step = PieceStep, planes = 2, block_step = 128,
                        rows_of_weights = 2;
   static constexpr bool resumes = true, adds_blocks = true;

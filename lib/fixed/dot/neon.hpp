@@ -5,8 +5,8 @@
 
 namespace fovea::fixed {
 
-// Eight deep: k1 q1 - ~k2 q2 = k1 q1 + k2 q2 + q2 fits 16 bits for all bytes; each second four of q are taken
-// back by the start of the sums.
+// Eight deep: k1 q1 - ~k2 q2 = k1 q1 + k2 q2 + q2 fits 16 bits for all bytes. The start of the sums subtracts
+// q2, the second four of each eight elements of q.
 template <int Slices>
 struct neon_keys : neon_registers, dot_defaults {
   struct acc { // four keys, two sums each
@@ -27,8 +27,8 @@ struct neon_keys : neon_registers, dot_defaults {
     for (; c < dim; ++c) rest += c & 4 ? q[c] : 0;
     return static_cast<int32_t>(total(sums)) + rest;
   }
-  static FOVEA_INLINE void load_column(const int8_t* b,
-                                       piece (&y)[regs]) { // two groups of four deep stand 64 apart
+  // Two steps of four deep stand 64 bytes apart.
+  static FOVEA_INLINE void load_column(const int8_t* b, piece (&y)[regs]) {
 #pragma GCC unroll 4
     for (int i = 0; i < regs; ++i) y[i] = {vld1q_s8(b + 16 * i), vmvnq_s8(vld1q_s8(b + 64 + 16 * i))};
   }
@@ -43,7 +43,7 @@ struct neon_keys : neon_registers, dot_defaults {
     for (int i = 0; i < regs; ++i) out[i] = pair_sums(sum[i].low, sum[i].high);
   }
 
-  // A chunk of q is four elements again and again, then the next four.
+  // A chunk of q repeats four elements, then the next four.
   static constexpr bool puts_queries = true;
   static constexpr int place(int row) { return row * deep; }
 #if defined(__aarch64__)
@@ -55,9 +55,10 @@ struct neon_keys : neon_registers, dot_defaults {
     const int32x2_t x = vreinterpret_s32_s8(vld1_s8(q));
     vst1q_s32(to, vdupq_lane_s32(x, 0)), vst1q_s32(to + 4, vdupq_lane_s32(x, 1));
   }
+  // x 0 x 0.
   static FOVEA_INLINE reg in_pairs(int32_t x) {
     return vreinterpretq_s32_u64(vdupq_n_u64(static_cast<uint32_t>(x)));
-  } // and zeros
+  }
   static FOVEA_INLINE chunk take(const int32_t* a) {
     return {vreinterpretq_s8_s32(vld1q_s32(a)), vreinterpretq_s8_s32(vld1q_s32(a + 4))};
   }
@@ -75,8 +76,8 @@ struct neon_keys : neon_registers, dot_defaults {
   };
   static FOVEA_INLINE void put(const int8_t* q, int16_t* to) {
     const int32x2_t x = vreinterpret_s32_s8(vld1_s8(q));
-    vst1_s16(to, vreinterpret_s16_s32(vdup_lane_s32(x, 0))),
-        vst1_s16(to + 4, vreinterpret_s16_s32(vdup_lane_s32(x, 1)));
+    vst1_s16(to, vreinterpret_s16_s32(vdup_lane_s32(x, 0)));
+    vst1_s16(to + 4, vreinterpret_s16_s32(vdup_lane_s32(x, 1)));
   }
   static FOVEA_INLINE reg in_pairs(int32_t x) {
     return vandq_s32(spread(x), vreinterpretq_s32_u64(vdupq_n_u64(0xffffffff)));
@@ -95,7 +96,7 @@ struct neon_keys : neon_registers, dot_defaults {
 #endif
 };
 
-// Groups of four keys come apart as they are loaded: a register holds one key.
+// The load separates the four keys of a group: a register holds one key.
 template <int Slices>
 struct neon_values : neon_registers, dot_defaults {
   using element = int16_t;
@@ -145,8 +146,10 @@ struct neon_values : neon_registers, dot_defaults {
   }
   template <int Step>
   static FOVEA_INLINE void add(acc& sum, const piece& y, chunk x) {
-    add_key<Step, 0>(sum, y, x), add_key<Step, 1>(sum, y, x), add_key<Step, 2>(sum, y, x),
-        add_key<Step, 3>(sum, y, x);
+    add_key<Step, 0>(sum, y, x);
+    add_key<Step, 1>(sum, y, x);
+    add_key<Step, 2>(sum, y, x);
+    add_key<Step, 3>(sum, y, x);
   }
   template <int Step, int Key>
   static FOVEA_INLINE void add_key(acc& sum, const piece& y, chunk x) {

@@ -1,5 +1,5 @@
-// Arm NEON, of 32-bit and of 64-bit cores: four lanes of int32. What only one of them has a word for stands
-// at the end.
+// Arm NEON, of 32-bit and of 64-bit cores: four lanes of int32. Operations that the two spell differently
+// come last.
 #pragma once
 #include <arm_neon.h>
 
@@ -21,10 +21,10 @@ struct neon_registers {
   static FOVEA_INLINE reg shift_left(reg x, reg by) { return vshlq_s32(x, by); }
   static FOVEA_INLINE reg shift_right(reg x, reg by) { return vshlq_s32(x, vnegq_s32(by)); }
   static FOVEA_INLINE reg shift_round(reg x, int shift) { return vrshlq_s32(x, spread(-shift)); }
-  static FOVEA_INLINE reg high_product(reg a, reg b) {
-    return vshrq_n_s32(vqdmulhq_s32(a, b), 1);
-  } // b >= 0: twice the product fits
-  // A load of many registers moves its pointer for nothing, if gcc is kept from counting from elsewhere.
+  // b >= 0, so twice the product fits.
+  static FOVEA_INLINE reg high_product(reg a, reg b) { return vshrq_n_s32(vqdmulhq_s32(a, b), 1); }
+  // A load of many registers also moves its pointer, at no cost. The asm keeps gcc from computing the address
+  // from another register.
   template <class Byte>
   static FOVEA_INLINE void move(const Byte*& p, int count) {
     p += count;

@@ -3,10 +3,11 @@
 #pragma once
 #include "fixed/dot/neon_registers.hpp"
 #include "fixed/finish.hpp"
+#include "fixed/float_output.hpp"
 
 namespace fovea::fixed {
 
-struct neon_writer : neon_registers {
+struct neon_writer : neon_registers, float_writer {
   template <class T>
   static FOVEA_INLINE void write(const int32_t* acc, const output_factor& f, int count, int32_t zero,
                                  T* out) {
@@ -40,8 +41,8 @@ struct neon_writer : neon_registers {
   static FOVEA_INLINE int64_t doubled_summand(const output_factor& f) {
     return (int64_t{1} << f.shift) - 2 * int64_t{f.zero};
   }
-  static FOVEA_INLINE void put(int8_t* out, const reg (&y)[4],
-                               int32_t zero) { // what saturates before zero is added saturates behind it
+  // What saturates before `zero` is added also saturates after it.
+  static FOVEA_INLINE void put(int8_t* out, const reg (&y)[4], int32_t zero) {
     const int16x8_t offset = vdupq_n_s16(static_cast<int16_t>(zero));
     vst1q_s8(out, narrow(vqaddq_s16(narrow(y[0], y[1]), offset), vqaddq_s16(narrow(y[2], y[3]), offset)));
   }

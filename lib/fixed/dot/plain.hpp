@@ -1,5 +1,5 @@
-// Cores that multiply one number or two at a time: a Core multiplies some lanes of a panel by one row or two,
-// the rest is common.
+// Cores that multiply one or two numbers at a time. A Core multiplies some lanes of a panel by one or two
+// rows; everything else is shared.
 #pragma once
 #include "fixed/compact.hpp"
 
@@ -11,8 +11,9 @@ struct plain_dot : Core {
   static constexpr int planes = 1;
   static constexpr bool takes_queries = false, begins_sums = false;
 
-  FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) { // a multiple of four, not 0
-#if defined(__thumb__)                                                   // compilers store one by one
+  // count: a multiple of four, not 0.
+  FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) {
+#if defined(__thumb__) // compilers would store one number at a time
     asm volatile(
         ".syntax unified\n"
         "mov r3, %[value]\n"
@@ -31,8 +32,8 @@ struct plain_dot : Core {
 #endif
   }
 
-  FOVEA_HOT static void put_query(element* to, int rows, int g, int c,
-                                  const int8_t* q) { // 16 elements from c on
+  // Sixteen elements from c on.
+  FOVEA_HOT static void put_query(element* to, int rows, int g, int c, const int8_t* q) {
     to += Core::place(rows, g, c);
     for (int i = 0; i < 16; i += 4, to += 4 * rows) Core::put_four(to, rows, q + i);
   }
@@ -64,8 +65,11 @@ struct plain_dot : Core {
   // Linear layers: sixteen bytes of a row, and a row by a panel of weights.
   static void put(const int8_t (&x)[16], element* to) { put_query(to, 1, 0, 0, x); }
   static void multiply(const element* x, const int8_t* panel, int depth, int32_t* sums) {
-    fill(sums, 16, 0);
-    add(1, x, panel, depth, sums, 0, 16);
+    multiply_row(x, panel, depth, 16, sums);
+  }
+  static void multiply_row(const element* x, const int8_t* panels, int depth, int count, int32_t* sums) {
+    fill(sums, count, 0);
+    add(1, x, panels, depth, sums, 0, count);
   }
 
   // Sixteen sums, shifted and rounded.
@@ -92,7 +96,7 @@ struct plain_dot : Core {
       narrow(acc, half, f.shift, p.zero_out, reinterpret_cast<int16_t*>(out), p.v_dim);
   }
 
-  // Scores become octaves in place, before they are weighed: both at once want more registers than there are.
+  // Scores become octaves in place before weights are computed: for both at once there are too few registers.
   struct mapping {
     int32_t operator()(int32_t octaves) const { return octaves; }
     static int32_t absent() { return fixed_absent; }
@@ -114,8 +118,8 @@ struct plain_dot : Core {
   }
 
  private:
-  // Numbers of a row begin at a multiple of 64 bytes: compilers that may not access the unaligned use LDRD
-  // only where they know it.
+  // Numbers of a row begin at a multiple of 64 bytes. Compilers that may not use unaligned access take LDRD
+  // only where they know the alignment.
   static FOVEA_COMPACT int32_t* in_pairs(int32_t* x) {
     return static_cast<int32_t*>(__builtin_assume_aligned(x, 8));
   }

@@ -85,7 +85,7 @@ TEST_CASE("Q15 attention keeps its promise of quality") {
       INFO(std::string(p.x.why()));
       CAPTURE(type);
       fixed_problem x = p.x;
-      x.wide(p.bits).make(type);
+      x.s16(p.bits).make(type);
       REQUIRE(fovea_fixed_check(&x.call()) == FOVEA_OK);
       attend(x, fovea_fixed_scratch(&x.call()));
       CHECK(fovea_fixed_scratch(&x.call()) <= FOVEA_FIXED_SCRATCH(x.call().dim, x.v_dim()));
@@ -100,7 +100,7 @@ TEST_CASE("Q15 attention keeps its promise of quality") {
 
 TEST_CASE("Q15 attention: rows that see nothing are zero, masked keys have no weight") {
   fixed_problem x("masked");
-  x.heads(1).dims(16).lengths(9, 20).causal().position(-4).wide().make(FOVEA_FIXED_S16);
+  x.heads(1).dims(16).lengths(9, 20).causal().position(-4).s16().make(FOVEA_FIXED_S16);
   attend(x, fovea_fixed_scratch(&x.call()));
   for (size_t i = 0; i < 4 * x.row_bytes(); ++i) CHECK(x.out[i] == 0);
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fixed_problem.hpp"
-#include "fixed_wide_reference.hpp"
+#include "fixed_s16_reference.hpp"
 
 #if defined(__SIZEOF_INT128__)
 namespace {
@@ -68,7 +68,7 @@ std::vector<fixed_problem> cases() {
 }
 
 void check_bits(fixed_problem& x, fovea_fixed_attention a) {
-  const std::vector<unsigned char> expected = fixed_wide_reference::output(a);
+  const std::vector<unsigned char> expected = fixed_s16_reference::output(a);
   for (int32_t parts : {1, 3}) {
     CAPTURE(parts);
     const size_t size = parts == 1 ? fovea_fixed_scratch(&a) : fovea_fixed_scratch_best(&a);
@@ -91,14 +91,14 @@ TEST_CASE("Q15: every call gives the bits of the specification") {
         INFO(std::string(x.why()));
         CAPTURE(bits);
         CAPTURE(type);
-        check_bits(x, x.wide(bits).make(type, static_cast<uint32_t>(type + bits)));
+        check_bits(x, x.s16(bits).make(type, static_cast<uint32_t>(type + bits)));
       }
 }
 
 TEST_CASE("Q15: scores of every shift, octaves and sinks at their limits, outputs of every scale") {
   fixed_problem x("limits");
-  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(2, 70).biased().sinks().wide().make(
-      FOVEA_FIXED_S16, 3);
+  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(2, 70).biased().sinks().s16().make(FOVEA_FIXED_S16,
+                                                                                              3);
   std::vector<int32_t> bias(static_cast<const int32_t*>(a.bias.data),
                             static_cast<const int32_t*>(a.bias.data) + 2 * 2 * 70);
   const int32_t limits[] = {INT32_MAX,  INT32_MIN,     INT32_MIN + 1, 0,     1 << 28,
@@ -134,7 +134,7 @@ TEST_CASE("Q15: scores of every shift, octaves and sinks at their limits, output
 
 TEST_CASE("Q15: a sink at its lowest, beside a key at its lowest, where each step of its weight shows") {
   fixed_problem x("one key");
-  fovea_fixed_attention a = x.heads(1).dims(16).lengths(1, 1).biased().sinks().wide(22).make(FOVEA_FIXED_F32);
+  fovea_fixed_attention a = x.heads(1).dims(16).lengths(1, 1).biased().sinks().s16(22).make(FOVEA_FIXED_F32);
   const int32_t bias = INT32_MIN + 1;
   a.bias.data = &bias;
   for (int32_t sink : {INT32_MIN, -(1 << 28), 1 - (1 << 28), 2 - (1 << 28)}) {
@@ -146,7 +146,7 @@ TEST_CASE("Q15: a sink at its lowest, beside a key at its lowest, where each ste
 
 TEST_CASE("Q15: an output whose shift is 15 to 20 is that of 14, doubled each time") {
   fixed_problem x("values of 3");
-  fovea_fixed_attention a = x.heads(1).dims(16).lengths(1, 2).wide().make(FOVEA_FIXED_S16);
+  fovea_fixed_attention a = x.heads(1).dims(16).lengths(1, 2).s16().make(FOVEA_FIXED_S16);
   const std::vector<int16_t> zeros(32, 0), values(32, 3);
   a.q.data = a.k.data = zeros.data(), a.v.data = values.data();
   a.scale.out_multiplier = 1 << 20;

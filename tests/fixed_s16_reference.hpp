@@ -4,7 +4,7 @@
 #include "fixed_reference.hpp"
 
 #if defined(__SIZEOF_INT128__)
-namespace fixed_wide_reference {
+namespace fixed_s16_reference {
 
 __extension__ using huge = __int128;
 using fixed_reference::call;
@@ -152,5 +152,5 @@ inline std::vector<unsigned char> output(const fovea_fixed_attention& a) {
   return all;
 }
 
-} // namespace fixed_wide_reference
+} // namespace fixed_s16_reference
 #endif

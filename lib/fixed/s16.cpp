@@ -24,9 +24,9 @@ FOVEA_ONCE int64_t shift_round_long(int64_t x, int64_t shift) {
   return shift == 0 ? x : shift > 62 ? 0 : (x >> shift) + ((x >> (shift - 1)) & 1);
 }
 
-class wide_row {
+class s16_row {
  public:
-  wide_row(const fixed_job& job, int32_t row)
+  s16_row(const fixed_job& job, int32_t row)
       : p_(*job.p),
         kv_head_(job.kv_head),
         row_(make_row(p_, job.kv_head, row)),
@@ -40,7 +40,7 @@ class wide_row {
     for (int32_t block = next_block(p_, row_, row_, 0); block * fixed_block < row_.to;
          block = next_block(p_, row_, row_, block + 1)) {
       const seen_of_block seen = seen_in(p_, row_, block);
-      if (!seen.none()) visit(block, seen);
+      if (!seen.none()) attend_block(block, seen);
     }
     finish();
   }
@@ -63,7 +63,7 @@ class wide_row {
     sum_ = weight_of_octaves(t);
   }
 
-  void visit(int64_t block, const seen_of_block& seen) {
+  void attend_block(int64_t block, const seen_of_block& seen) {
     const ptrdiff_t first = static_cast<ptrdiff_t>(block * fixed_block - p_.see.first_key);
     const key_options o = options_of(p_, row_, kv_head_, block * fixed_block + seen.first);
     int64_t top = hidden;
@@ -81,8 +81,10 @@ class wide_row {
     if ((o.mask && !o.mask[i]) || (o.bias && o.bias[i] == INT32_MIN)) return hidden;
     const fovea_fixed_scale& scale = *row_.scale;
     const int64_t s = score(key) >> scale.score_pre_shift;
-    // Both summands stop where finer units still fit 64 bits, far beyond what the other could bring back
-    // within the limit.
+    // Both summands are clamped so that they fit 64 bits in finer units. With score_multiplier a product
+    // never exceeds the limit of octaves (octaves_fit), so the clamped part of `more` cannot change the
+    // result. Key multipliers are not checked: there products beyond 2^55 are clamped before the bias is
+    // added.
     constexpr int64_t far = int64_t{1} << 55;
     const int64_t product = s * (o.multipliers ? o.multipliers[i] : scale.score_multiplier);
     const int down = scale.score_shift - finer();
@@ -146,15 +148,15 @@ class wide_row {
   int fraction_; // bits of an octave
 };
 
-void attend_wide(const fixed_job& job) {
-  for (int32_t r = 0; r < job.rows; ++r) wide_row(job, job.row + r).attend();
+void attend_s16(const fixed_job& job) {
+  for (int32_t r = 0; r < job.rows; ++r) s16_row(job, job.row + r).attend();
 }
-size_t wide_scratch(const fixed_plan& p, int32_t) {
+size_t s16_scratch(const fixed_plan& p, int32_t) {
   return sizeof(int64_t) * static_cast<size_t>(p.width + fixed_block);
 }
 
 } // namespace
-const fixed_kernel fixed_wide_kernel = {FOVEA_FIXED_SCALAR, 1,           wide_scratch, attend_wide,
-                                        {nullptr, 1},       {nullptr, 1}};
+const fixed_kernel fixed_s16_kernel = {FOVEA_FIXED_SCALAR, 1,           s16_scratch, attend_s16,
+                                       {nullptr, 1},       {nullptr, 1}};
 } // namespace fovea::fixed
 #endif

@@ -1,0 +1,58 @@
+// The products, norms, rotations and attentions that a layer is made of, for some sequences and heads at a
+// time.
+#pragma once
+#include "layer/plan.hpp"
+
+namespace fovea::layer {
+
+// Sequences, and KV heads of them, that are done at a time.
+struct block {
+  int32_t first_sequence, end_sequence;
+  int32_t first_head, end_head;
+  tokens_of queries, context;
+
+  int32_t heads() const { return end_head - first_head; }
+};
+
+struct layer_calls {
+  const layer_plan& p;
+  layer_rows rows; // row 0 is the first token of a block, and column 0 belongs to its first head
+  void* scratch;
+  size_t scratch_size;
+  bool only_checks;
+  int64_t weights_before = 0; // floats that earlier sequences wrote
+  int64_t most_scratch = 0;   // that any of the calls makes use of, found by checks
+
+  int32_t project(const block& b);
+  int32_t project_values(tokens_of tokens, float* rows_of_v);
+  int32_t project_keys_of(int32_t sequence, tokens_of tokens); // to row 0 of rows.k
+  int32_t attend(const block& b);
+  int32_t multiply_heads(const block& b);
+
+ private:
+  int32_t attend_integers(const block& b);
+  int32_t multiply(const fovea_product& product, int32_t argument);
+  int32_t multiply_part(const fovea_linear& w, int32_t from, int32_t count, const fovea_rows_in& x,
+                        tokens_of tokens, float* y, ptrdiff_t stride, int32_t argument);
+  int32_t project_queries(const block& b, tokens_of tokens);
+  int32_t project_keys(const block& b, tokens_of tokens);
+  void finish_heads(float* at, ptrdiff_t stride, int32_t heads, const float* weight, tokens_of tokens,
+                    const block& b, bool of_context) const;
+  fovea_attention attention_of(const block& b, int32_t s) const;
+};
+
+int32_t run_portions(layer_calls& calls, const portion& n);
+
+// The status of all calls with enough scratch; and what scratch must not meet.
+int32_t check(const layer_plan& p);
+int32_t check_scratch(const layer_plan& p, void* scratch, size_t size);
+
+inline unsigned char* aligned(void* at) {
+  const auto address = reinterpret_cast<uintptr_t>(at);
+  return static_cast<unsigned char*>(at) + (64 - address % 64) % 64;
+}
+
+// Where scratch would be that meets nothing: behind all that the call touches.
+void* beyond(const layer_plan& p);
+
+} // namespace fovea::layer

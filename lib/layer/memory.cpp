@@ -1,0 +1,102 @@
+// Memory of a layer: rows of queries, keys, values and heads, and how many of them are there at a time.
+#include "common/build.hpp"
+
+#include "fovea/fixed.h"
+#include "layer/integers.hpp"
+
+namespace fovea::layer {
+namespace {
+
+constexpr int64_t up16(int64_t n) { return (n + 15) / 16 * 16; }
+
+// An odd number of cache lines: rows of a power of two would share few cache sets.
+int64_t stride_of(const portion& n, int64_t columns) {
+  const int64_t stride = up16(columns);
+  return n.spread && stride / 16 % 2 == 0 ? stride + 16 : stride;
+}
+
+struct strides {
+  int64_t q, kv, heads; // kv: 0 if keys and values stand beside queries, or were computed before
+};
+strides strides_of(const layer_plan& p, const portion& n) {
+  const int64_t q = int64_t{n.kv_heads} * p.group * p.dim, kv = int64_t{n.kv_heads} * (p.dim + p.v_dim);
+  return {stride_of(n, p.cross ? q : q + kv), p.cross && !p.call->kv ? stride_of(n, kv) : 0,
+          stride_of(n, p.out_width)};
+}
+
+template <class Of>
+int32_t longest(const layer_plan& p, Of of) {
+  int32_t most = 0;
+  for (int32_t s = 0; s < p.sequences; ++s) most = most < of(s).count ? of(s).count : most;
+  return most;
+}
+
+} // namespace
+
+portion whole_of(const layer_plan& p) { return {p.kv_heads, p.tokens, p.context_tokens, true}; }
+
+portion least_of(const layer_plan& p) {
+  return {p.unit, longest(p, [&](int32_t s) { return p.queries_of(s); }),
+          longest(p, [&](int32_t s) { return p.context_of(s); }), false};
+}
+
+// All heads of some sequences, or some heads of one sequence.
+portion fitting(const layer_plan& p, int64_t room) {
+  portion n = whole_of(p);
+  if (bytes_of_rows(p, n) <= room) return n;
+  n = least_of(p);
+  n.kv_heads = p.kv_heads;
+  n.spread = bytes_of_rows(p, {n.kv_heads, n.tokens, n.context_tokens, true}) <= room;
+  while (n.kv_heads > p.unit && bytes_of_rows(p, n) > room)
+    n.kv_heads = static_cast<int32_t>(larger(p.unit, n.kv_heads / 2 / p.unit * p.unit));
+  if (n.kv_heads < p.kv_heads || n.tokens == 0) return n;
+  const int64_t times = room / larger(1, bytes_of_rows(p, n)); // such sequences
+  if (times > 1) {
+    n.tokens = static_cast<int32_t>(smaller(n.tokens * times, p.tokens));
+    n.context_tokens = static_cast<int32_t>(smaller(n.context_tokens * times, p.context_tokens));
+  }
+  return n;
+}
+
+int64_t bytes_of_rows(const layer_plan& p, const portion& n) {
+  const strides s = strides_of(p, n);
+  return static_cast<int64_t>(sizeof(float)) * (n.tokens * (s.q + s.heads) + n.context_tokens * s.kv);
+}
+
+layer_rows cut_rows(const layer_plan& p, const portion& n, void* at) {
+  const strides s = strides_of(p, n);
+  layer_rows rows = {};
+  rows.q = static_cast<float*>(at);
+  rows.q_stride = static_cast<ptrdiff_t>(s.q);
+  rows.heads = rows.q + n.tokens * rows.q_stride;
+  rows.heads_stride = static_cast<ptrdiff_t>(s.heads);
+  rows.k = p.cross ? rows.heads + n.tokens * rows.heads_stride
+                   : rows.q + static_cast<ptrdiff_t>(n.kv_heads) * p.group * p.dim;
+  rows.k_stride = static_cast<ptrdiff_t>(p.cross ? s.kv : s.q);
+  rows.v = rows.k + static_cast<ptrdiff_t>(n.kv_heads) * p.dim;
+  return rows;
+}
+
+int64_t least_inner(const layer_plan& p) {
+  const fovea_layer& w = *p.weights;
+  const fovea_linear* const all[] = {&w.q, &w.k, &w.v, &w.out};
+  int64_t most = FOVEA_SCRATCH(p.dim, p.v_dim);
+  for (const fovea_linear* linear : all)
+    if (linear->packed)
+      most = larger(most, static_cast<int64_t>(FOVEA_MULTIPLY_SCRATCH(linear->in, 1, linear->dtype)));
+  if (!p.in_integers) return most;
+  int64_t integers = 0;
+  for (int32_t s = 0; s < p.sequences; ++s)
+    integers = larger(integers, bytes_of_integers(p, p.queries_of(s).count, p.keys_of(s)));
+  return larger(most, integers + larger(static_cast<int64_t>(FOVEA_SCRATCH(p.dim, p.v_dim)),
+                                        static_cast<int64_t>(FOVEA_FIXED_SCRATCH_ROWS(p.dim, p.v_dim))));
+}
+
+int64_t panels_before(const layer_plan& p, int32_t sequence) {
+  int64_t tokens = 0;
+  if (!p.call->context_starts) return up16(p.context_of(0).count) * sequence * p.k_width;
+  for (int32_t s = 0; s < sequence; ++s) tokens += up16(p.context_of(s).count);
+  return tokens * p.k_width;
+}
+
+} // namespace fovea::layer
