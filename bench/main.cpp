@@ -12,6 +12,7 @@
 
 #include "against.hpp"
 #include "fovea/fovea.h"
+#include "linear.hpp"
 #include "machine.hpp"
 #include "measure.hpp"
 #include "options.hpp"
@@ -104,16 +105,17 @@ std::vector<result> measure_work(const work& w, const options& o, progress& p) {
   return results;
 }
 
-// Row operations on every ISA go behind `results`; returned is what is wrong with their bits.
-std::string measure_rows(const std::vector<row_work>& works, const options& o, progress& p,
-                         std::vector<row_result>& results) {
+// Row operations or products on every ISA go behind `results`; returned is what is wrong with their bits.
+template <class Work, class Result>
+std::string measure_all(const std::vector<Work>& works, const std::string& head, const options& o,
+                        progress& p, std::vector<Result>& results) {
   std::string found;
-  if (!works.empty()) print(p, "\n" + row_table_head());
-  for (const row_work& w : works) {
+  if (!works.empty()) print(p, "\n" + head);
+  for (const Work& w : works) {
     uint64_t first = 0;
     for (int32_t isa : o.isas) {
       p.step(w.name() + ", " + fovea_isa_name(isa));
-      const row_result r = measure(w, isa, pace_of(o));
+      const Result r = measure(w, isa, pace_of(o));
       print(p, table_row(r));
       if (r.status == FOVEA_OK) results.push_back(r);
       if (r.status != FOVEA_OK || !has_fma(isa)) continue;
@@ -137,10 +139,9 @@ std::string pictures(const machine_limits& machine, const std::vector<result>& r
   return svg_page("fovea on " + machine_name(), all);
 }
 
-int save(const options& o, const std::vector<result>& results, const std::vector<row_result>& rows,
-         const std::string& picture) {
-  for (const auto& [path, text] : {std::pair{o.json, as_json(results, rows)},
-                                   std::pair{o.csv, as_csv(results, rows)}, std::pair{o.svg, picture}}) {
+int save(const options& o, const all_results& results, const std::string& picture) {
+  for (const auto& [path, text] :
+       {std::pair{o.json, as_json(results)}, std::pair{o.csv, as_csv(results)}, std::pair{o.svg, picture}}) {
     if (path.empty() || write_file(path, text)) continue;
     std::fprintf(stderr, "fovea_bench: %s could not be written; free some room and run again\n",
                  path.c_str());
@@ -154,10 +155,13 @@ int run(const options& o) {
                                                              : read_saved(o.against);
   const std::vector<work> works = works_with(o.filter);
   const std::vector<row_work> row_works = row_works_with(o.filter);
-  progress p(o.isas.size() * (1 + row_works.size()) + works.size() * (1 + o.isas.size() * o.scratch.size()));
+  const std::vector<linear_work> linear_works = linear_works_with(o.filter);
+  progress p(o.isas.size() * (1 + row_works.size() + linear_works.size()) +
+             works.size() * (1 + o.isas.size() * o.scratch.size()));
   const machine_limits machine = measure_machine(o, p);
   if (!works.empty()) print(p, table_head());
-  std::vector<result> results;
+  all_results all;
+  std::vector<result>& results = all.attention;
   std::string found;
   for (const work& w : works) {
     const std::vector<result> of_work = measure_work(w, o, p);
@@ -166,20 +170,21 @@ int run(const options& o) {
     found += fault;
     results.insert(results.end(), of_work.begin(), of_work.end());
   }
-  std::vector<row_result> rows;
-  found += measure_rows(row_works, o, p, rows);
+  found += measure_all(row_works, row_table_head(), o, p, all.rows);
+  found += measure_all(linear_works, linear_table_head(), o, p, all.products);
   print(p,
         "\nshare: of the limit, both as medians. quiet: the 10th percentile of the time instead. of f32: how "
         "many times as fast as floats.\n"
         "bench/README.md says more.\n");
-  if (any_disturbed(machine.of_isas) || any_disturbed(results) || any_disturbed(rows))
+  if (any_disturbed(machine.of_isas) || any_disturbed(results) || any_disturbed(all.rows) ||
+      any_disturbed(all.products))
     print(p, note_on_disturbed());
   if (found.empty() && results.size() > works.size())
     print(p,
           "All results are finite, and those of one work have the same bits on every ISA that promises "
           "bits.\n");
   if (!before.empty()) print(p, against_table(results, before, o.against));
-  const int saved = save(o, results, rows, pictures(machine, results, before, o.against));
+  const int saved = save(o, all, pictures(machine, results, before, o.against));
   return saved != 0 ? saved : found.empty() ? 0 : 1;
 }
 
@@ -189,6 +194,7 @@ int start(int argc, char** argv) {
   if (!o.list) return run(o);
   for (const work& w : works_with(o.filter)) std::puts(w.name().c_str());
   for (const row_work& w : row_works_with(o.filter)) std::puts(w.name().c_str());
+  for (const linear_work& w : linear_works_with(o.filter)) std::puts(w.name().c_str());
   return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "fovea/fovea.h"
+#include "linear.hpp"
 #include "peak.hpp"
 #include "rows.hpp"
 #include "works.hpp"
@@ -146,7 +147,7 @@ options parse(int argc, char** argv) {
   o.isas = usable_isas();
   std::deque<std::string> words(argv + (argc > 0), argv + argc);
   while (!words.empty()) take(o, words);
-  if (works_with(o.filter).empty() && row_works_with(o.filter).empty())
+  if (works_with(o.filter).empty() && row_works_with(o.filter).empty() && linear_works_with(o.filter).empty())
     throw usage_error("no work has a name with \"" + o.filter + "\" in it; --list shows the names");
   return o;
 }

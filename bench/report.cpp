@@ -110,6 +110,38 @@ std::vector<field> fields(const row_result& r) {
   };
 }
 
+// Products: `queries` rows times weights of `dim` inputs and `keys` outputs.
+std::vector<field> fields(const linear_result& r) {
+  const double giga = r.what.flops() * 1e-9;
+  return {
+      {"work", quoted(r.what.name())},
+      {"isa", quoted(fovea_isa_name(r.isa))},
+      {"dtype", quoted("f32")},
+      {"q_heads", "null"},
+      {"kv_heads", "null"},
+      {"dim", format("%d", r.what.in)},
+      {"queries", format("%d", r.what.rows)},
+      {"keys", format("%d", r.what.out)},
+      {"causal", "false"},
+      {"seconds", format("%.6g", r.seconds)},
+      {"gflops", format("%.6g", giga / r.seconds)},
+      {"limit", format("%.6g", giga / r.limit_seconds())},
+      {"share", format("%.4f", r.limit_seconds() / r.seconds)},
+      {"share_quiet", format("%.4f", r.limit_seconds() / r.quiet_seconds)},
+      {"bound_by", quoted(r.reading_binds() ? "read" : "peak")},
+      {"peak_gflops", format("%.6g", r.peak * 1e-9)},
+      {"read_gbs", format("%.6g", r.read * 1e-9)},
+      {"scratch", quoted(scratch_name(scratch_size::best))},
+      {"scratch_bytes", "0"},
+      {"samples", format("%d", r.samples)},
+      {"parts", "1"},
+      {"digest", quoted(hex(r.digest))},
+      {"f32_seconds", "null"},
+      {"gelements", "null"},
+      {"disturbed", r.disturbed ? "true" : "false"},
+  };
+}
+
 std::string joined(const std::vector<field>& all, std::string (*text)(const field&)) {
   std::string line;
   for (const field& f : all) line += (line.empty() ? "" : ",") + text(f);
@@ -120,11 +152,11 @@ std::string json_pair(const field& f) { return quoted(f.name) + ":" + f.value; }
 std::string name_of(const field& f) { return f.name; }
 std::string value_of(const field& f) { return f.value == "null" ? "" : f.value; }
 
-std::vector<std::vector<field>> all_fields(const std::vector<result>& results,
-                                           const std::vector<row_result>& rows) {
+std::vector<std::vector<field>> all_fields(const all_results& results) {
   std::vector<std::vector<field>> all;
-  for (const result& r : results) all.push_back(fields(r));
-  for (const row_result& r : rows) all.push_back(fields(r));
+  for (const result& r : results.attention) all.push_back(fields(r));
+  for (const row_result& r : results.rows) all.push_back(fields(r));
+  for (const linear_result& r : results.products) all.push_back(fields(r));
   return all;
 }
 
@@ -168,16 +200,16 @@ std::string note_on_disturbed() {
          "on an idle machine.\n";
 }
 
-std::string as_json(const std::vector<result>& results, const std::vector<row_result>& rows) {
+std::string as_json(const all_results& results) {
   std::string text;
-  for (const auto& each : all_fields(results, rows))
+  for (const auto& each : all_fields(results))
     text += (text.empty() ? "[\n {" : ",\n {") + joined(each, json_pair) + "}";
   return text.empty() ? "[]\n" : text + "\n]\n";
 }
 
-std::string as_csv(const std::vector<result>& results, const std::vector<row_result>& rows) {
+std::string as_csv(const all_results& results) {
   std::string text;
-  for (const auto& each : all_fields(results, rows)) {
+  for (const auto& each : all_fields(results)) {
     if (text.empty()) text = joined(each, name_of) + "\n";
     text += joined(each, value_of) + "\n";
   }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "linear.hpp"
 #include "machine.hpp"
 #include "measure.hpp"
 #include "rows.hpp"
@@ -15,8 +16,13 @@ std::string table_row(const result& r);
 
 std::string note_on_disturbed(); // explains the mark
 
-std::string as_json(const std::vector<result>& results, const std::vector<row_result>& rows);
-std::string as_csv(const std::vector<result>& results, const std::vector<row_result>& rows);
+struct all_results {
+  std::vector<result> attention;
+  std::vector<row_result> rows;
+  std::vector<linear_result> products;
+};
+std::string as_json(const all_results& results);
+std::string as_csv(const all_results& results);
 
 bool write_file(const std::string& path, const std::string& text); // false: nothing half-written is left
 

@@ -22,7 +22,8 @@ inline float noise(uint32_t seed, uint32_t index) {
 class lottery {
  public:
   explicit lottery(uint64_t seed) : state_(seed) {}
-  int32_t between(int32_t low, int32_t high) {
+  int32_t between(int32_t low, int32_t high) { // low where nothing is between them
+    if (high < low) return low;
     return low + static_cast<int32_t>(draw() % static_cast<uint64_t>(int64_t{high} - low + 1));
   }
   bool one_in(int32_t n) { return between(1, n) == 1; }

@@ -216,7 +216,7 @@ TEST_CASE("fixed_linear_refuses_layers") {
   refused(FOVEA_RANGE, FOVEA_ARG_W, 20, 3, size, nothing);
   p.l.bias[2] = INT32_MIN;
   refused(FOVEA_RANGE, FOVEA_ARG_W, 20, 3, size, nothing);
-  p.l.bias[2] = 1 << 20, p.l.shifts[2] = 12;
+  p.l.bias[2] = 1 << 20, p.l.shifts[2] = 11;
   refused(FOVEA_RANGE, FOVEA_ARG_W, 20, 3, size, nothing);
   p.l.bias[2] = 0, p.l.shifts[2] = 31;
   refused(FOVEA_RANGE, FOVEA_ARG_SCALE, 20, 3, size, nothing);

@@ -5,6 +5,7 @@
 #include "fovea/fixed_quantize.h"
 #include "fovea/fixed_softmax.h"
 #include "fovea/fovea.h"
+#include "fovea/linear.h"
 #include "fovea/ops.h"
 
 int fovea_header_c99(void);
@@ -18,18 +19,20 @@ static int8_t key_panels[FOVEA_FIXED_PANELS(2, 3)], value_panels[FOVEA_FIXED_PAN
 
 static const int32_t dtypes[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I16};
 static const int32_t layouts[] = {FOVEA_ROWS, FOVEA_PANELS};
-static const int32_t isas[] = {FOVEA_ISA_BEST, FOVEA_SCALAR, FOVEA_SSE41, FOVEA_AVX2, FOVEA_AVX512, FOVEA_NEON, FOVEA_NEON64,
-                               FOVEA_SCALAR_NO_FMA};
+static const int32_t isas[] = {FOVEA_ISA_BEST, FOVEA_SCALAR, FOVEA_SSE41,  FOVEA_AVX2,
+                               FOVEA_AVX512,   FOVEA_NEON,   FOVEA_NEON64, FOVEA_SCALAR_NO_FMA};
 static const int32_t flags = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
 
 static int constants_are_right(void) {
-  return dtypes[0] == 0 && dtypes[4] == 4 && layouts[1] == 1 && isas[0] == 0 && FOVEA_ISA_END == 8 && flags == 15 && FOVEA_OK == 0 &&
-         FOVEA_REASON(FOVEA_RANGE | FOVEA_ARG_PART << 8) == FOVEA_RANGE && FOVEA_ARGUMENT(FOVEA_RANGE | FOVEA_ARG_PART << 8) == FOVEA_ARG_PART &&
-         FOVEA_UP16(0) == 0 && FOVEA_UP16(1) == 16 && FOVEA_UP16(16) == 16 && FOVEA_UP16(17) == 32 && FOVEA_VERSION >= 100;
+  const int32_t status = FOVEA_RANGE | FOVEA_ARG_PART << 8;
+  return dtypes[0] == 0 && dtypes[4] == 4 && layouts[1] == 1 && isas[0] == 0 && FOVEA_ISA_END == 8 &&
+         flags == 15 && FOVEA_OK == 0 && FOVEA_REASON(status) == FOVEA_RANGE &&
+         FOVEA_ARGUMENT(status) == FOVEA_ARG_PART && FOVEA_UP16(0) == 0 && FOVEA_UP16(1) == 16 &&
+         FOVEA_UP16(16) == 16 && FOVEA_UP16(17) == 32 && FOVEA_VERSION >= 100;
 }
 
 /* Two keys with equal scores: the result is the mean of their values. */
-static int attends(void *memory, size_t size) {
+static int attends(void* memory, size_t size) {
   const float q[3] = {0, 0, 0}, k[6] = {1, 2, 3, 4, 5, 6}, v[4] = {1, 10, 3, 30};
   float out[2] = {-1, -1};
   fovea_attention a = {0};
@@ -71,6 +74,26 @@ static int attends_in_integers(int32_t layout) {
   return out[0] == 2 && out[1] == 20;
 }
 
+/* Two inputs, one output and fifteen that do not exist: packed at build time, as for flash. */
+static const float packed_in_flash[FOVEA_LINEAR_BYTES(2, 1, FOVEA_F32) / sizeof(float)] = {3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4};
+static unsigned char product_scratch[FOVEA_MULTIPLY_SCRATCH(2, 1, FOVEA_I8)];
+
+static int multiplies(void) {
+  static const float weights[2] = {3, 4}, bias[1] = {0.5f}, x[4] = {1, 1, 2, -1};
+  static const fovea_linear linear = {packed_in_flash, bias, 2, 1, FOVEA_F32, {0, 0, 0}};
+  float packed[FOVEA_LINEAR_BYTES(2, 1, FOVEA_F32) / sizeof(float)], y[2] = {0, 0};
+  fovea_rows_in rows = {0};
+  fovea_product p = {0};
+  rows.data = weights;
+  if (fovea_pack_linear(packed, sizeof packed, 2, 1, FOVEA_F32, 0, &rows, 1) != FOVEA_OK) return 0;
+  if (memcmp(packed, packed_in_flash, sizeof packed) != 0 || fovea_linear_size(2, 1, FOVEA_F32) != sizeof packed) return 0;
+  p.w = &linear;
+  p.x.data = x;
+  p.y.data = y;
+  p.rows = 2;
+  return fovea_multiply(&p, product_scratch, sizeof product_scratch) == FOVEA_OK && y[0] == 7.5f && y[1] == 2.5f;
+}
+
 static int softmax_of_rows(void) {
   const float x[2] = {1, 1};
   const int8_t x8[2] = {7, 7};
@@ -81,8 +104,8 @@ static int softmax_of_rows(void) {
   s.out = p;
   s.rows = 1;
   s.columns = 2;
-  return fovea_softmax(&s) == FOVEA_OK && p[0] == 0.5f && p[1] == 0.5f && fovea_fixed_softmax_s8(x8, NULL, 2, 1 << 30, 24, p8) == FOVEA_OK &&
-         p8[0] == 32768 && p8[1] == 32768;
+  return fovea_softmax(&s) == FOVEA_OK && p[0] == 0.5f && p[1] == 0.5f &&
+         fovea_fixed_softmax_s8(x8, NULL, 2, 1 << 30, 24, p8) == FOVEA_OK && p8[0] == 32768 && p8[1] == 32768;
 }
 
 static int quantises(void) {
@@ -97,7 +120,8 @@ static int quantises(void) {
 static int zeroed_structs_are_defaults(void) {
   fovea_attention by_memset, by_initialiser = {0};
   memset(&by_memset, 0, sizeof by_memset);
-  return by_initialiser.q.data == NULL && by_memset.flags == 0 && fovea_check(&by_initialiser) == fovea_check(&by_memset);
+  return by_initialiser.q.data == NULL && by_memset.flags == 0 &&
+         fovea_check(&by_initialiser) == fovea_check(&by_memset);
 }
 
 /* 0 when everything holds, else the number of the statement that does not. */
@@ -110,5 +134,6 @@ int fovea_header_c99(void) {
   if (!attends_in_integers(FOVEA_PANELS)) return 6;
   if (!softmax_of_rows()) return 7;
   if (!quantises()) return 8;
+  if (!multiplies()) return 9;
   return 0;
 }

@@ -173,47 +173,66 @@ inline void finish_heads(const layer_problem& p, floats& rows, int32_t heads, in
   }
 }
 
-// The call once more. What it asks for in `how` is computed for all heads.
-inline answer model(const layer_problem& p, const batch& b, const layer_data& d) {
+// Rows of q, k and v of a call, normed and rotated: [token][head][dim].
+struct projected {
+  floats q, k, v;
+};
+inline projected project(const layer_problem& p, const batch& b, const layer_data& d) {
   const layer_case& c = p.shape;
   const bool cross = c.context_width != 0;
   const floats& source = cross ? d.context : d.x;
-  floats q = p.q.times(d.x, b.tokens()), k = p.k.times(source, b.context_tokens()),
-         v = p.v.times(source, b.context_tokens()),
-         heads(static_cast<size_t>(b.tokens() * c.q_heads * c.v_dim));
-  answer result;
+  projected rows = {p.q.times(d.x, b.tokens()), p.k.times(source, b.context_tokens()),
+                    p.v.times(source, b.context_tokens())};
   for (size_t s = 0; s + 1 < b.starts.size(); ++s) {
     const int32_t first = b.starts[s], end = b.starts[s + 1], key = b.keys()[s], keys_end = b.keys()[s + 1];
     for (int32_t t = first; t < end; ++t) {
       const int32_t position = b.where.empty() ? d.call.first_position + t - first
                                                : b.where[static_cast<size_t>(t)];
-      finish_heads(p, q, c.q_heads, t, position, p.q_norm);
-      if (!cross) finish_heads(p, k, c.kv_heads, t, position, p.k_norm);
+      finish_heads(p, rows.q, c.q_heads, t, position, p.q_norm);
+      if (!cross) finish_heads(p, rows.k, c.kv_heads, t, position, p.k_norm);
     }
-    for (int32_t t = key; t < keys_end && cross; ++t) finish_heads(p, k, c.kv_heads, t, t - key, p.k_norm);
+    for (int32_t t = key; t < keys_end && cross; ++t)
+      finish_heads(p, rows.k, c.kv_heads, t, t - key, p.k_norm);
+  }
+  return rows;
+}
+
+inline floats finish(const layer_problem& p, const batch& b, const layer_data& d, const floats& heads) {
+  floats y = p.out.times(heads, b.tokens());
+  for (size_t i = 0; i < y.size() && p.shape.residual; ++i) y[i] += d.residual[i];
+  return y;
+}
+
+// The call once more. What it asks for in `how` is computed for all heads.
+inline answer model(const layer_problem& p, const batch& b, const layer_data& d) {
+  const layer_case& c = p.shape;
+  const projected rows = project(p, b, d);
+  floats heads(static_cast<size_t>(b.tokens() * c.q_heads * c.v_dim));
+  answer result;
+  for (size_t s = 0; s + 1 < b.starts.size(); ++s) {
+    const int32_t first = b.starts[s], end = b.starts[s + 1], key = b.keys()[s], keys_end = b.keys()[s + 1];
     fovea_attention a = d.call.how;
     a.q_heads = c.q_heads, a.kv_heads = c.kv_heads, a.dim = c.dim, a.v_dim = c.v_dim;
     a.queries = end - first, a.keys = b.lengths.empty() ? keys_end - key : b.lengths[s];
-    a.q.data = q.data() + first * c.q_heads * c.dim;
-    a.k.data = k.data() + key * c.kv_heads * c.dim;
-    a.v.data = v.data() + key * c.kv_heads * c.v_dim;
+    a.q.data = rows.q.data() + first * c.q_heads * c.dim;
+    a.k.data = rows.k.data() + key * c.kv_heads * c.dim;
+    a.v.data = rows.v.data() + key * c.kv_heads * c.v_dim;
     a.q.head_stride = a.k.head_stride = c.dim, a.v.head_stride = c.v_dim;
     a.q.token_stride = c.q_heads * c.dim, a.k.token_stride = c.kv_heads * c.dim,
     a.v.token_stride = c.kv_heads * c.v_dim;
-    if (!cross && (a.flags & FOVEA_POSITION) == 0) a.flags |= FOVEA_POSITION, a.position = 0;
+    if (c.context_width == 0 && (a.flags & FOVEA_POSITION) == 0) a.flags |= FOVEA_POSITION, a.position = 0;
     const floats all = numerics::attend(a);
     for (int32_t h = 0; h < c.q_heads; ++h)
       for (int32_t i = 0; i < a.queries; ++i)
         for (int32_t n = 0; n < c.v_dim; ++n)
-          heads[static_cast<size_t>(((first + i) * c.q_heads + h) * c.v_dim +
-                                    n)] = all[static_cast<size_t>((h * a.queries + i) * c.v_dim + n)];
+          heads[static_cast<size_t>(((first + i) * c.q_heads + h) * c.v_dim + n)] =
+              all[static_cast<size_t>((h * a.queries + i) * c.v_dim + n)];
     auto rest = all.begin() + c.q_heads * a.queries * c.v_dim;
     const auto lse_end = rest + (a.lse != nullptr ? c.q_heads * a.queries : 0);
     result.lse.insert(result.lse.end(), rest, lse_end);
     result.weights.insert(result.weights.end(), lse_end, all.end());
   }
-  result.y = p.out.times(heads, b.tokens());
-  for (size_t i = 0; i < result.y.size() && c.residual; ++i) result.y[i] += d.residual[i];
+  result.y = finish(p, b, d, heads);
   return result;
 }
 

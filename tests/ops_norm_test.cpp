@@ -1,5 +1,6 @@
 // Layer norm, RMS norm and mean pooling: the bits of docs/numerics.md on each ISA, its error bounds, and what
 // is refused.
+#include "lib/common/square_root.hpp"
 #include "ops_model.hpp"
 #include "ops_table.hpp"
 
@@ -241,4 +242,17 @@ TEST_CASE("pooling_refuses_sequences_that_are_none") {
   CHECK(fovea_pool(nullptr) == (FOVEA_NULL | FOVEA_ARG_CALL << 8));
   p.sequences = 0x7fffffff, p.tokens = 2;
   CHECK(FOVEA_REASON(fovea_pool(&p)) == FOVEA_SIZE);
+}
+
+TEST_CASE("square_roots_in_integers_are_rounded_to_nearest") {
+  int wrong = 0;
+  for (uint32_t bits = 0; bits <= 0x7f800000u; bits += 104729) {
+    float x;
+    std::memcpy(&x, &bits, sizeof x);
+    wrong += fovea::square_root_in_integers(x) != std::sqrt(x);
+  }
+  CHECK(wrong == 0);
+  CHECK(std::isnan(fovea::square_root_in_integers(-1)));
+  CHECK(std::isnan(fovea::square_root_in_integers(std::numeric_limits<float>::quiet_NaN())));
+  CHECK(fovea::square_root_in_integers(infinite) == infinite);
 }

@@ -50,6 +50,13 @@ std::vector<std::string> token_texts(const minilm::vocabulary& words, const mini
   return texts;
 }
 
+minilm::insight insight_of(reading& one) {
+  minilm::insight seen;
+  seen.vectors = one.vectors.data();
+  seen.weights = one.weights.data();
+  return seen;
+}
+
 reading read_sentence(sentence_model& model, const std::string& text, const std::string& word,
                       const std::string& flag_name) {
   constexpr int most = 24; // tokens that a picture has room for
@@ -75,7 +82,7 @@ reading read_sentence(sentence_model& model, const std::string& text, const std:
   one.weights.resize(layers * heads * count * count);
   const int32_t starts[] = {0, row.count};
   float embedding[width];
-  model.encode({row.ids, starts, 1}, embedding, {one.vectors.data(), one.weights.data()});
+  model.encode({row.ids, starts, 1}, embedding, insight_of(one));
   return one;
 }
 
@@ -155,7 +162,8 @@ page page_of_bank(const flags& given, const terminal& shown) {
   out.show(vectors_table(first, second, word, shown.width));
   for (const reading* one : {&first, &second}) out.show(attention_table(*one, word));
   out.say("What each head looks at from " + quote(word) +
-          ". A row is a head, a column a token. A head whose pattern does not occur in the sentence puts its weight on "
+          ". A row is a head, a column a token. A head whose pattern does not occur in the sentence puts its "
+          "weight on "
           "[CLS] or [SEP], which every sentence has.");
   for (int layer = 0; layer < layers; ++layer)
     out.show({map_of_layer(first, layer, word), map_of_layer(second, layer, word)});

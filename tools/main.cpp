@@ -78,7 +78,8 @@ void show_example(page& out, size_t index, int32_t isa, bool brief) {
 }
 
 void show_introduction(page& out, int32_t isa) {
-  const char* name = fovea_isa_name(isa == FOVEA_ISA_BEST ? fovea_isa() : isa);
+  const int32_t used = isa == FOVEA_ISA_BEST ? fovea_isa() : isa;
+  const char* name = used == 0 ? "of none: this build refuses floats" : fovea_isa_name(used);
   out.heading("fovea " + version_text() + ": attention on the CPU");
   out.say(
       "fovea computes attention on the CPUs of edge devices. Attention gives each word of a sentence a new "

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "fovea/fixed.h"
+#include "minilm/smoothing.hpp"
 #include "request.hpp"
 
 namespace demo {
@@ -87,10 +88,13 @@ sentence_model::sentence_model(const model_options& options)
   void* packed = memory_.get();
   size_t room = bytes + line;
   std::align(line, bytes, packed, room);
-  const minilm::refusal refused = minilm::load(model_, file_.data(), file_.size(), words().size(), dtype,
-                                               packed, bytes);
-  if (refused) refuse(path, refused);
   for (int i = 0; i < options.threads; ++i) own_.push_back(std::make_unique<minilm::worker_space>());
+  const minilm::model_file file = {file_.data(), file_.size()};
+  minilm::refusal refused = minilm::load(model_, file, words().size(), dtype, packed, bytes);
+  if (!refused && options.int8_weights)
+    refused = minilm::smooth(model_, file, words().id_of(minilm::vocabulary::begin),
+                             words().id_of(minilm::vocabulary::end), options.how, *shared_, *own_[0]);
+  if (refused) refuse(path, refused);
 }
 
 void sentence_model::encode(const minilm::batch& sentences, float* embeddings, const minilm::insight& seen) {

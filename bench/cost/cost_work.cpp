@@ -10,6 +10,7 @@
 
 #include "fovea/fixed.hpp"
 #include "fovea/fixed_linear.h"
+#include "linear_works.hpp"
 #include "stack.hpp"
 
 // One instruction each. Counting begins and ends in them; callgrind counts inside fovea_cost_region.
@@ -190,10 +191,23 @@ int32_t run(const work& w, const char* isa_name, int32_t* isa) {
                                : run_integers(w, *isa);
 }
 
+int32_t run(const linear_works::work& w, const char* isa_name, int32_t* isa) {
+  *isa = isa_named(isa_name, FOVEA_ISA_END, fovea_has_isa, fovea_isa_name);
+  if (*isa == 0) return 0;
+  return linear_works::run(w, *isa, [](fovea_product& p, size_t scratch_size) {
+    return run_call(p, scratch_size, [](const void* call, void* scratch, size_t size) {
+      return fovea_multiply(static_cast<const fovea_product*>(call), scratch, size);
+    });
+  });
+}
+
 void list() {
   for (const work& w : works)
     std::printf("%s\t%ld\t%s\t%s\n", w.name, multiply_adds(w), w.type == f32 ? "f32" : "int8",
                 w.where == boards ? "boards" : "hosted");
+  for (const linear_works::work& w : linear_works::works)
+    std::printf("%s\t%ld\tf32\t%s\n", w.name, linear_works::multiply_adds(w),
+                w.for_boards ? "boards" : "hosted");
 }
 
 bool same_name(const char* given, const char* name) {
@@ -207,19 +221,27 @@ int fail(const std::string& reason) {
   return 2;
 }
 
+// The result of main if this is the work that is asked for; negative if it is another one.
+template <class Work>
+int run_if_named(const Work& w, const char* name, const char* isa_name) {
+  if (!same_name(name, w.name)) return -1;
+  int32_t isa = 0;
+  const int32_t status = run(w, isa_name, &isa);
+  if (isa == 0) return fail(std::string("this machine does not run ISA ") + isa_name);
+  return status == FOVEA_OK
+             ? 0
+             : fail(std::string(fovea_argument_text(status)) + ": " + fovea_reason_text(status));
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--list") == 0) return list(), 0;
   if (argc != 3) return fail("give the name of a work and an ISA, or --list");
-  for (const work& w : works) {
-    if (!same_name(argv[1], w.name)) continue;
-    int32_t isa = 0;
-    const int32_t status = run(w, argv[2], &isa);
-    if (isa == 0) return fail(std::string("this machine does not run ISA ") + argv[2]);
-    return status == FOVEA_OK
-               ? 0
-               : fail(std::string(fovea_argument_text(status)) + ": " + fovea_reason_text(status));
-  }
-  return fail(std::string("there is no work \"") + argv[1] + "\": --list names them");
+  int result = -1;
+  for (const work& w : works)
+    if (result < 0) result = run_if_named(w, argv[1], argv[2]);
+  for (const linear_works::work& w : linear_works::works)
+    if (result < 0) result = run_if_named(w, argv[1], argv[2]);
+  return result >= 0 ? result : fail(std::string("there is no work \"") + argv[1] + "\": --list names them");
 }

@@ -54,8 +54,7 @@ class encoder {
       const int32_t from = std::max(begin[s], first_), to = std::min(begin[s + 1], first_ + rows_);
       if (from < to) embed_rows(from, to - from, from - begin[s]);
     }
-    norm(shared_.sum, m_.after_embedding);
-    wait();
+    norm(m_.after_embedding, m_.layer[0].before_qkv);
   }
 
   void embed_rows(int32_t row, int32_t rows, int32_t position) {
@@ -75,11 +74,17 @@ class encoder {
     note(fovea_embed(&e));
   }
 
-  // The rows of this worker, into x.
-  void norm(const float* from, const norm_weights& weights) {
+  // The rows of this worker, into x, and for a product of integers into `smoothed`.
+  void norm(const norm_weights& weights, const smoothed_norm* before_product) {
+    norm_rows(shared_.x, weights);
+    if (before_product) norm_rows(shared_.smoothed, {before_product->weight, before_product->bias});
+    wait();
+  }
+
+  void norm_rows(float* to, const norm_weights& weights) {
     fovea_norm_rows n = {};
-    n.in = from + first_ * width;
-    n.out = shared_.x + first_ * width;
+    n.in = shared_.sum + first_ * width;
+    n.out = to + first_ * width;
     n.weight = weights.weight;
     n.bias = weights.bias;
     n.rows = rows_;
@@ -106,16 +111,24 @@ class encoder {
 
   void run_layer(int32_t index) {
     const layer_weights& layer = m_.layer[index];
-    multiply(layer.qkv, shared_.x, shared_.qkv, FOVEA_NO_ACTIVATION, nullptr);
+    note_peaks(2 * index);
+    multiply(layer.qkv, layer.before_qkv ? shared_.smoothed : shared_.x, shared_.qkv, FOVEA_NO_ACTIVATION,
+             nullptr);
     for (int32_t s = 0; s < b_.sentences; ++s) attend(index, b_.starts[s], b_.starts[s + 1] - b_.starts[s]);
     wait();
     multiply(layer.out, shared_.context, shared_.sum, FOVEA_NO_ACTIVATION, shared_.x);
-    norm(shared_.sum, layer.after_attention);
-    wait();
-    multiply(layer.up, shared_.x, shared_.hidden, FOVEA_GELU, nullptr);
+    norm(layer.after_attention, layer.before_up);
+    note_peaks(2 * index + 1);
+    multiply(layer.up, layer.before_up ? shared_.smoothed : shared_.x, shared_.hidden, FOVEA_GELU, nullptr);
     multiply(layer.down, shared_.hidden, shared_.sum, FOVEA_NO_ACTIVATION, shared_.x);
-    norm(shared_.sum, layer.after_mlp);
-    wait();
+    norm(layer.after_mlp, index + 1 < layers ? m_.layer[index + 1].before_qkv : nullptr);
+  }
+
+  void note_peaks(int32_t product) {
+    if (!seen_.peaks) return;
+    float* const peaks = seen_.peaks + product * width;
+    for (int32_t i = 0; i < tokens_ * width; ++i)
+      peaks[i % width] = std::max(peaks[i % width], std::fabs(shared_.x[i]));
   }
 
   // One sentence, in whose rows Q, K and V stand side by side.

@@ -36,13 +36,14 @@ struct team {
 // What is computed on the way, for those who want to look at it. Null: not wanted.
 struct insight {
   float* vectors = nullptr; // [layers + 1][tokens][width]: behind the embedding, and behind each layer
-  float*
-      weights = nullptr; // [layers][heads][tokens][tokens] of the attention; one sentence, no int8_attention
+  float* weights = nullptr; // [layers][heads][tokens][tokens] of the attention in floats, of one sentence
+  float* peaks = nullptr;   // [layers][2][width]: the largest inputs of qkv and of up so far; one worker
 };
 
 struct alignas(64) batch_space {
   float x[batch_tokens * width]; // at the end: a vector for each token
   float sum[batch_tokens * width];
+  float smoothed[batch_tokens * width];
   float qkv[batch_tokens * 3 * width];
   float context[batch_tokens * width];
   float hidden[batch_tokens * inner];

@@ -55,8 +55,8 @@ typedef struct fovea_fixed_product {
   int32_t reserved[3];
 } fovea_fixed_product;
 
-/* Packs a layer. Weights whose sums could leave int32 for some x, or do so when they are shifted left, are
- * refused. The bytes belong to machines with the same fovea_fixed_linear_order; others refuse them. */
+/* Packs a layer. Weights whose sums could reach 2^30 in size for some x, or do so when they are shifted left,
+ * are refused. The bytes belong to machines with the same fovea_fixed_linear_order; others refuse them. */
 FOVEA_API int32_t fovea_fixed_pack_linear(void *packed, size_t size, int32_t in, int32_t out,
                                           const fovea_fixed_weights *w);
 FOVEA_API int32_t fovea_fixed_linear_order(void);

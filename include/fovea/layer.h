@@ -15,6 +15,7 @@
  * each ISA with fused multiply-add, for any scratch, any number of workers, and any sequences beside. */
 #ifndef FOVEA_LAYER_H
 #define FOVEA_LAYER_H
+#include "fovea/fixed.h"
 #include "fovea/linear.h"
 #include "fovea/ops.h"
 #ifdef __cplusplus
@@ -32,7 +33,9 @@ typedef struct fovea_layer {
   float norm_epsilon;         /* 0 = 1e-6 */
   int32_t norm_plus_one;      /* 1: the factor is 1 + q_norm, 1 + k_norm */
   fovea_rope rope;            /* cos null = no rotation */
-  int32_t attention;          /* FOVEA_F32; FOVEA_I8: q, k and v are quantised by token, sums are exact */
+  int32_t attention;          /* FOVEA_F32. FOVEA_I8: q, k and v of each head are quantised, sums are exact; a head
+                               * that int8 cannot hold (NaN, infinity) is attended to in float32. Without kv,
+                               * softcap, ALiBi, sinks, bias, lse and weights */
   int32_t reserved[5];
 } fovea_layer;
 
@@ -41,6 +44,7 @@ typedef struct fovea_layer_call {
   const fovea_layer *layer;
   fovea_rows_in x;            /* [tokens][q.in] */
   fovea_rows_in context;      /* [context_tokens][k.in]: where keys and values come from; null = x */
+  fovea_rows_in values;       /* [context_tokens][v.in]: where values come from; null = context */
   const void *kv;             /* instead of context: as fovea_project_context wrote; null = none */
   fovea_rows_out y;           /* [tokens][out.out]; may be x, but not overlap it otherwise */
   fovea_rows_in residual;     /* [tokens][out.out], added last; may be x or y; null = none */
@@ -106,6 +110,10 @@ FOVEA_API int32_t fovea_project_context(const fovea_layer_call *c, void *kv, siz
 #define FOVEA_LAYER_SCRATCH_FAST(tokens, context_tokens, width, q_heads, kv_heads, dim, v_dim)       \
   (64 + FOVEA_LAYER_INNER(width, FOVEA_SCRATCH_FAST(dim, v_dim, 48, context_tokens)) +               \
    FOVEA_LAYER_ROWS(tokens, context_tokens, q_heads, kv_heads, dim, v_dim, kv_heads, 16))
+/* What FOVEA_I8 attention takes in addition. */
+#define FOVEA_LAYER_SCRATCH_I8(tokens, context_tokens, q_heads, kv_heads, dim, v_dim)                \
+  (256 + FOVEA_AS_SIZE(tokens) * FOVEA_AS_SIZE((q_heads) / (kv_heads)) * FOVEA_AS_SIZE(dim) +        \
+   FOVEA_AS_SIZE(context_tokens) * FOVEA_AS_SIZE((dim) + (v_dim)) + FOVEA_FIXED_SCRATCH_ROWS(dim, v_dim))
 /* Of both: the larger of a product and an attention; rows of queries, keys, values and heads; and KV heads
  * whose first output is a multiple of 16. */
 #define FOVEA_LAYER_INNER(width, attention)                                                          \

@@ -21,9 +21,8 @@
 extern "C" {
 #endif
 
-/* Of packed weights also FOVEA_F32, FOVEA_F16, FOVEA_BF16, and FOVEA_I8: a scale for each output; rows of x
- * are quantised on the way. FOVEA_I4: groups of 32 inputs with a float16 scale, as in blocks of Q4_0. */
-enum { FOVEA_I4 = 5 };
+/* dtype of packed weights: FOVEA_F32, FOVEA_F16, FOVEA_BF16; FOVEA_I8: a scale for each output, and rows of x
+ * are quantised on the way; FOVEA_I4: groups of 32 inputs with a float16 scale, as in blocks of Q4_0. */
 
 /* activation. FOVEA_GELU: x (1 + erf(x / sqrt(2))) / 2. FOVEA_GELU_TANH: its form with tanh. FOVEA_SILU:
  * x / (1 + e^-x). FOVEA_SILU_TIMES: silu(first half of the outputs) * second half, so y has out / 2
@@ -95,17 +94,17 @@ FOVEA_API size_t fovea_multiply_scratch(const fovea_product *p);
  * them at a time: FOVEA_MULTIPLY_SCRATCH(in, 1, dtype) suffices for any call, and with `rows` of them the
  * weights are read once for so many rows. */
 #define FOVEA_MULTIPLY_SCRATCH(in, rows, dtype) \
-  (64 + ((dtype) == FOVEA_I8 || (dtype) == FOVEA_I4 ? FOVEA_AS_SIZE(rows) * FOVEA_LINEAR_ROW(in) : 0))
+  (64 + ((dtype) + 0 == FOVEA_I8 || (dtype) + 0 == FOVEA_I4 ? FOVEA_AS_SIZE(rows) * FOVEA_LINEAR_ROW(in) : 0))
 /* Of quantised rows, as any ISA multiplies them, with scales and sums. */
 #define FOVEA_LINEAR_ROW(in) ((FOVEA_AS_SIZE(in) + 63) / 64 * 384 + 1088)
 
 /* Blocks of 16 outputs. Floats: [in][16]. FOVEA_I8: numbers, then a scale for each output. FOVEA_I4: for each
  * group of 32 inputs a scale for each output, then for each group 16 bytes for each output. */
-#define FOVEA_LINEAR_BYTES(in, out, dtype)                                                        \
-  (FOVEA_UP16(out) * ((dtype) == FOVEA_F32   ? 4 * FOVEA_AS_SIZE(in)                              \
-                      : (dtype) == FOVEA_F16 || (dtype) == FOVEA_BF16 ? 2 * FOVEA_AS_SIZE(in)     \
-                      : (dtype) == FOVEA_I8  ? (FOVEA_AS_SIZE(in) + 15) / 16 * 16 + 4             \
-                      : (dtype) == FOVEA_I4  ? (FOVEA_AS_SIZE(in) + 31) / 32 * 18 : 0))
+#define FOVEA_LINEAR_BYTES(in, out, dtype)                                                              \
+  (FOVEA_UP16(out) * ((dtype) + 0 == FOVEA_F32   ? 4 * FOVEA_AS_SIZE(in)                                \
+                      : (dtype) + 0 == FOVEA_F16 || (dtype) + 0 == FOVEA_BF16 ? 2 * FOVEA_AS_SIZE(in)   \
+                      : (dtype) + 0 == FOVEA_I8  ? (FOVEA_AS_SIZE(in) + 15) / 16 * 16 + 4               \
+                      : (dtype) + 0 == FOVEA_I4  ? (FOVEA_AS_SIZE(in) + 31) / 32 * 18 : 0))
 
 #ifdef __cplusplus
 }

@@ -26,8 +26,8 @@
 #pragma GCC optimize("fp-contract=off")
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
 // Where the core has low-overhead loops (Cortex-M52, M55, M85), gcc 12 and 14 let the end of a loop overwrite
-// flags that a condition behind the loop still reads: after steps of two, one more is always taken. Elsewhere
-// this changes nothing.
+// flags that a condition after the loop still reads, so that a loop by two always takes one step more. On
+// other cores this changes nothing.
 #pragma GCC optimize("no-branch-count-reg")
 #endif
 #endif

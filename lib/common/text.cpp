@@ -18,6 +18,8 @@ const char* const reasons[] = {
      "fovea_linear_size or FOVEA_MULTIPLY_SCRATCH returns the bytes it takes"),
     "a number is NaN or infinite",
     "this build or this machine does not offer it",
+    "this is no image of a cache, or one of another version, or not the one that belongs here",
+    "the image is damaged or was never complete: its checksum does not fit",
 };
 static_assert(sizeof reasons / sizeof *reasons == FOVEA_REASON_END);
 
@@ -53,6 +55,8 @@ const char* const arguments[] = {
     "kv",        "cache",
     "stage",     "shared",
     "attention", "q_norm, k_norm",
+    "values",    "segments",
+    "image",     "parent",
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 

@@ -5,7 +5,7 @@
 #include "common/visible.hpp"
 #include "fovea/fovea.h"
 
-// What runs once a call should be small, not fast.
+// For code that runs once per call: small rather than fast.
 #if defined(__clang__)
 #define FOVEA_ONCE __attribute__((noinline, cold, minsize))
 #else
@@ -16,7 +16,7 @@ namespace fovea {
 
 constexpr int32_t refusal(int32_t reason, int32_t argument) { return reason | argument << 8; }
 
-// Of counts, which are not negative: small cores need less code for it.
+// n and d are not negative, so small cores need less code.
 constexpr int32_t quotient(int32_t a, int32_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b));
 }
@@ -96,7 +96,7 @@ static inline int32_t place(const void* data, ptrdiff_t head_stride, ptrdiff_t t
   return (bytes.begin & (element - 1)) == 0 ? FOVEA_OK : FOVEA_ALIGN; // element is a power of two
 }
 
-// What a call touches beside its scratch: in[] and to[] of a plan's `bytes`.
+// What a call touches other than its scratch: in[] and to[] of a plan's `bytes`.
 template <class Plan>
 static inline bool meets_any(const Plan& p, byte_range scratch) {
   for (const byte_range& r : p.bytes.in)
@@ -106,7 +106,7 @@ static inline bool meets_any(const Plan& p, byte_range scratch) {
   return false;
 }
 
-// The bytes of scratch that a call asks for; 0 if it is refused.
+// The bytes of scratch that a call needs; 0 if it is refused.
 template <class Plan, class Call>
 size_t scratch_of(const Call* call, int32_t (*make)(const Call*, Plan&), size_t (*size)(const Plan&)) {
   Plan p;

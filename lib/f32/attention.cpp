@@ -66,7 +66,7 @@ void attend_units(const plan& p, const workspace& w) {
   const attention_kernel& isa = attention_at(p.isa);
   const int64_t first_panel = p.see.first_key / 16;
   packed_panels packed{first_panel, first_panel};
-  int32_t kv_head = -1, heads = 0; // `heads` wait for others, up to kv_head
+  int32_t kv_head = -1, heads = 0; // heads that are still to be attended, together; kv_head is the last
   const auto attend_heads = [&]() {
     if (heads)
       isa.attend(

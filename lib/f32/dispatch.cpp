@@ -43,8 +43,8 @@ int32_t find_isa(int32_t isa) {
   return -1;
 }
 
-// One table for attention, and one for each kind of job: a program that does without it links neither the
-// table nor its kernels.
+// One table for attention, and one for each kind of job: a program that does not run such jobs links neither
+// the table nor its kernels.
 const attention_kernel& attention_at(int32_t place) {
   static const attention_kernel* const kernels[] = {
 #define FOVEA_ISA(name, constant, text) &operations<isa::name>::attention,

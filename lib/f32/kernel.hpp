@@ -27,8 +27,8 @@ struct workspace {
   float** out_rows;                 // [rows]
 };
 
-// Panels of a KV head that are packed once for all of its tiles. Tiles ask for keys in a never falling order,
-// so one mark says what is there.
+// Panels of a KV head that are packed once for all of its tiles. No tile needs a panel before those of the
+// tile before it, so one range says which are there.
 struct packed_panels {
   int64_t first, end; // panels (absolute key / 16) that stand in scratch: first .. end - 1
 };
@@ -46,13 +46,13 @@ struct tile_job {
   route chosen;
   packed_panels* packed;
   int32_t kv_head; // the first
-  int32_t heads;   // batched: several only if each has all its rows here, and its keys in one block
+  int32_t heads;   // from there on; where there are several, each has all its rows in this tile
   int64_t row;
   int32_t rows; // of all heads together
   int32_t span; // all spans if negative; else only this one (counted from first_span), left in p->partials
 };
 
-// Row r of a tile is one query of one head. Divides: for the paths that need to know, not for the hot one.
+// Row r of a tile is one query of one head. It divides, so it is not for hot loops.
 struct row_place {
   ptrdiff_t head, query;
 };
@@ -84,7 +84,7 @@ struct attention_kernel {
   int8_t tile_rows[8];  // rows of the shapes, largest first, ending in 1
   int32_t rows;         // of a tile; a multiple of the largest shape
   int32_t batched_rows; // that several KV heads of few rows may fill together; 0 where it does not pay
-  bool scores_4x4;      // has a way to score three or four rows against groups of four keys
+  bool scores_4x4;      // scores three or four rows against groups of four keys: kernel/scores_4x4.hpp
   bool four_row_shapes; // has shapes for tiles of three or four rows
   void (*attend)(const tile_job&);
 };

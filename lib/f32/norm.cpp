@@ -118,7 +118,7 @@ int32_t check_pool(const fovea_pool_rows* call, pool_job& job) {
   const fovea_pool_rows& p = *call;
   if (const int32_t s = check_reserved(p.reserved)) return s;
   if (const int32_t s = check_counts(0, p.columns)) return s;
-  int32_t rows;
+  int32_t rows = 0;
   if (const int32_t s = check_sequences(p, rows)) return s;
   const rows_given in{p.in, resolved(p.in_stride, p.columns), rows, p.columns},
       out{p.out, resolved(p.out_stride, p.columns), p.sequences, p.columns};

@@ -3,6 +3,7 @@
 
 #include "f32/plan.hpp"
 
+#include "common/segments.hpp"
 #include "f32/check.hpp"
 #include "f32/kernel.hpp"
 #include "f32/kernel/exp2.hpp"
@@ -46,13 +47,18 @@ rows_of<T> rows_at(T* data, const extent& e, const byte_range& bytes) {
 }
 
 // Extents go by reference: a copy of what has just been written field by field would wait for all of it.
-int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels, rows_of<const float>& out,
-                    byte_range& bytes) {
+int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels, bool in_segments,
+                    rows_of<const float>& out, byte_range& bytes) {
   if (in.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   const bool plain = in.dtype == FOVEA_F32 && (in.layout == FOVEA_ROWS || panels) && !in.scales &&
                      !in.zero_point && !in.scale_head_stride && !in.scale_token_stride;
   if (!plain) return refusal(FOVEA_UNSUPPORTED, argument);
   if (panels && in.token_stride) return refusal(FOVEA_STRIDE, argument);
+  if (in_segments) {
+    out = {nullptr, 0, 0};
+    bytes = {0, 0};
+    return FOVEA_OK;
+  }
   if (panels) e.tokens = up16(e.tokens);
   if (const int32_t reason = place(in.data, in.head_stride, in.token_stride, sizeof(float), false, e, bytes))
     return refusal(reason, argument);
@@ -77,12 +83,41 @@ int32_t check_tensors(const fovea_attention& a, plan& p) {
   if (p.packed_keys && a.first_key % 16 != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY);
   extent q{a.q_heads, a.queries, 0, 0, p.dim}, k{p.kv_heads, a.keys, 0, 0, p.dim},
       v{p.kv_heads, a.keys, 0, 0, p.v_dim};
-  if (const int32_t s = check_input(a.q, FOVEA_ARG_Q, q, false, p.q, p.bytes.in[footprint::q])) return s;
-  if (const int32_t s = check_input(a.k, FOVEA_ARG_K, k, p.packed_keys, p.k, p.bytes.in[footprint::k]))
+  const bool in_segments = a.segments;
+  if (const int32_t s = check_input(a.q, FOVEA_ARG_Q, q, false, false, p.q, p.bytes.in[footprint::q]))
     return s;
-  if (const int32_t s = check_input(a.v, FOVEA_ARG_V, v, false, p.v, p.bytes.in[footprint::v])) return s;
+  if (const int32_t s = check_input(a.k, FOVEA_ARG_K, k, p.packed_keys, in_segments, p.k,
+                                    p.bytes.in[footprint::k]))
+    return s;
+  if (const int32_t s = check_input(a.v, FOVEA_ARG_V, v, false, in_segments, p.v, p.bytes.in[footprint::v]))
+    return s;
   if (const int32_t s = check_output(a, p, p.bytes.to[footprint::out])) return s;
   return FOVEA_OK;
+}
+
+// Bytes of K and V of a segment.
+int32_t place_segment(const plan& p, const fovea_segment& s, byte_range& k_bytes, byte_range& v_bytes) {
+  extent k{p.kv_heads, up16(s.keys), 0, 0, p.dim}, v{p.kv_heads, s.keys, 0, 0, p.v_dim};
+  if (const int32_t reason = place(s.k, s.k_head_stride, 0, sizeof(float), false, k, k_bytes)) return reason;
+  return place(s.v, s.v_head_stride, 0, sizeof(float), false, v, v_bytes);
+}
+
+FOVEA_ONCE int32_t check_segments(const fovea_attention& a, plan& p) {
+  p.segments = a.segments;
+  if (!a.segments) return FOVEA_OK;
+  if (!p.packed_keys) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SEGMENTS);
+  if (const int32_t s = check_segment_order(*a.segments, a, 16)) return s;
+  for (int32_t i = 0; i < a.segments->count; ++i) {
+    byte_range k, v;
+    if (const int32_t reason = place_segment(p, a.segments->at[i], k, v))
+      return refusal(reason, FOVEA_ARG_SEGMENTS);
+  }
+  const bool gaps = has_gaps(*a.segments, a);
+  if (gaps && a.weights.data) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
+  if (a.queries < 1 || !gaps) return FOVEA_OK;
+  return sees_gap(*a.segments, a, seen_by(p.see, 0), seen_by(p.see, a.queries - 1))
+             ? refusal(FOVEA_RANGE, FOVEA_ARG_RING)
+             : int32_t{FOVEA_OK};
 }
 
 int32_t check_partials(const fovea_attention& a, plan& p) {
@@ -186,21 +221,23 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
-// What a call may leave out takes no bytes until it is found. Short runs: a long one becomes a slow
-// instruction for strings.
+// Optional inputs and outputs have no bytes until they are found. Cleared in short loops: compilers turn a
+// long one into a string instruction, which is slow.
 void no_options(footprint& f) {
   for (int i = footprint::alibi; i < footprint::inputs; ++i) f.in[i] = {};
   for (int o = footprint::lse; o < footprint::outputs; ++o) f.to[o] = {};
 }
 
 // Each output against all inputs and against the outputs before it.
-int32_t check_overlap(const footprint& f) {
+int32_t check_overlap(const plan& p) {
+  const footprint& f = p.bytes;
   constexpr int32_t argument[footprint::outputs] = {FOVEA_ARG_OUT, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS,
                                                     FOVEA_ARG_PARTIALS};
   for (int o = 0; o < footprint::outputs; ++o) {
     if (f.to[o].begin == f.to[o].end) continue; // most calls have one output
     for (const byte_range& in : f.in)
       if (meet(in, f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
+    if (p.segments_meet(f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
     for (int before = 0; before < o; ++before)
       if (meet(f.to[before], f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
   }
@@ -208,6 +245,16 @@ int32_t check_overlap(const footprint& f) {
 }
 
 } // namespace
+
+bool plan::segments_meet(byte_range r) const {
+  if (!segments) return false;
+  for (int32_t i = 0; i < segments->count; ++i) {
+    byte_range of_keys{}, of_values{};
+    place_segment(*this, segments->at[i], of_keys, of_values);
+    if (meet(of_keys, r) || meet(of_values, r)) return true;
+  }
+  return false;
+}
 
 bool partials_bytes(const plan& p, size_t& bytes) {
   size_t slots;
@@ -242,9 +289,10 @@ int32_t make_plan(const fovea_attention* call, plan& p) {
   no_options(p.bytes);
   if (const int32_t s = check_tensors(a, p)) return s;
   if (const int32_t s = check_modifiers(a, p)) return s;
+  if (const int32_t s = check_segments(a, p)) return s;
   if (const int32_t s = check_part(a.part, p)) return s;
   if (const int32_t s = check_partials(a, p)) return s;
-  if (const int32_t s = check_overlap(p.bytes)) return s;
+  if (const int32_t s = check_overlap(p)) return s;
   p.isa = find_isa(a.isa);
   if (p.isa < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
   p.core = profile_of_this_core();

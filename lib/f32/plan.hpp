@@ -11,7 +11,7 @@ namespace fovea::f32 {
 
 constexpr int block_keys = 256; // keys of one softmax step, aligned to absolute key 0
 constexpr int span_keys = 4096; // keys that are summed alone before they are merged
-// Of a row of scores: a stride of 1,024 bytes would fold rows onto few cache sets.
+// From a row of scores to the next: with 1,024 bytes, rows would share few cache sets.
 constexpr int score_stride = block_keys + 16;
 // Rows of one unit of work; a constant, so that parts do not depend on scratch or ISA.
 constexpr int unit_rows = 48;
@@ -27,7 +27,7 @@ struct rows_of { // [head][token][dim], with strides in elements
   ptrdiff_t head, token;
 };
 
-// What a call touches beside its scratch.
+// What a call touches other than its scratch.
 struct footprint {
   enum input { q, k, v, alibi, sinks, mask, inputs };
   enum output { out, lse, weights, partials, outputs };
@@ -52,8 +52,9 @@ struct modifiers {
 struct plan {
   rows_of<const float> q, k, v;
   rows_of<float> out;
-  bool packed_keys;        // k stands in panels
-  int32_t kv_heads, group; // q_heads = kv_heads * group
+  bool packed_keys;               // k stands in panels
+  const fovea_segments* segments; // null: k and v stand where p.k and p.v say; else these do
+  int32_t kv_heads, group;        // q_heads = kv_heads * group
   int32_t dim, v_dim;
   int64_t rows; // queries * group: the rows of one kv head; row = query * group + head in group
   visibility see;
@@ -68,7 +69,12 @@ struct plan {
   int32_t isa; // its place in the tables of kernels
   core_profile core;
   footprint bytes;
+  bool segments_meet(byte_range r) const; // the footprint of segments
 };
+
+inline bool meets_any(const plan& p, byte_range scratch) {
+  return fovea::meets_any<plan>(p, scratch) || p.segments_meet(scratch);
+}
 
 int32_t make_plan(const fovea_attention* call, plan& p);
 bool partials_bytes(const plan& p, size_t& bytes); // false on overflow

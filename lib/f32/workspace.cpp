@@ -1,5 +1,5 @@
-// Scratch becomes arrays, and with that the way of the call is decided. More scratch buys speed: first rows
-// that share a pass over K and V, then panels of K that need not be packed again.
+// Scratch becomes arrays, and the route of the call is chosen. More scratch gives more speed: first rows that
+// share a pass over K and V, then panels of K that need not be packed again.
 #include "common/build.hpp"
 
 #include "f32/workspace.hpp"
@@ -87,19 +87,20 @@ int64_t needed_panels(const plan& p) {
   return p.packed_keys || p.see.end == p.see.first_key ? 0 : panels_of_head(p);
 }
 
-// Rows of K as they stand leave a few keys that do not fill a step: those are packed, two panels at a time.
+// Row-major K is scored in steps. Keys that do not fill a step are packed, two panels at a time.
 constexpr int few_panels = 2;
 
-// So few rows of queries take rows of K as they stand: panels would cost more than they save.
+// Up to four rows of queries take row-major K: packing panels would cost more than they save.
 bool takes_key_rows(const plan& p, int64_t rows) { return !p.packed_keys && rows <= 4 && p.dim % 4 == 0; }
 bool takes_4x4(const plan& p) {
   return attention_at(p.isa).scores_4x4 && takes_key_rows(p, p.rows) && p.rows > 2 &&
          p.dim % scores_4x4_columns == 0;
 }
 
-// Where heads have few rows and keys, each phase is so short that it waits for the end of the one before it:
-// there several heads share a tile, at least four of them, or as many as there are. All rows see the same
-// keys, of one block. Returned weights are made row by row, and want panels that stay.
+// Where heads have few rows and keys, each phase of a tile is so short that it waits for the end of the phase
+// before it. So several heads share a tile: at least four, or as many as there are. That pays only where all
+// rows see the same keys, of one block. Returned weights are computed row by row, and need the panels of
+// their own head.
 int heads_in_tile(const plan& p, int rows) {
   const int room = static_cast<int>(smaller(attention_at(p.isa).batched_rows, p.core.batched_rows));
   if (p.partials || p.modify.weights.data || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;

@@ -13,7 +13,7 @@
 
 namespace fovea::fixed {
 
-// Integers from registers; what does not fill them is written one by one.
+// Writes integers by whole registers, and the rest one by one.
 template <class Form>
 struct register_writer : float_writer {
   template <class T>
@@ -45,7 +45,7 @@ fixed_row begin_row(tile_state<Form>& t, int r, int32_t head, int32_t query, con
   return x;
 }
 
-// Queries of one head: what they share is made once.
+// Queries of one head: what they share is computed once.
 template <class Form>
 void begin_queries(tile_state<Form>& t, bool same_keys) {
   const fixed_plan& p = t.p;
@@ -134,7 +134,7 @@ void attend_run(tile_state<Form>& t, int64_t first) {
   for (int b = 0, end; b < fixed_run_blocks; b = end) {
     end = b + 1;
     if (!live[b]) continue;
-    while (end < fixed_run_blocks && live[end]) ++end;
+    while (end < fixed_run_blocks && live[end] && panels.follow(first + end)) ++end;
     add_values(t, values(b), first, b, end);
   }
 }
@@ -149,7 +149,7 @@ void attend_tile(const fixed_job& job) {
     block -= block % fixed_run_blocks;
     attend_run(t, block);
   }
-  if constexpr (begins_sums<Form>) // rows that got no values
+  if constexpr (begins_sums<Form>) // rows without values
     for (; t.unwritten; t.unwritten &= t.unwritten - 1)
       clear<Form>(t.output(__builtin_ctzll(t.unwritten)), t.p.width);
   for (int r = 0; r < job.rows; ++r)

@@ -16,7 +16,7 @@
 
 namespace fovea::fixed {
 
-// From scores to octaves: the high word of (s << up) * multiplier. By itself it leaves octaves as they are.
+// From scores to octaves: the high word of (s << up) * multiplier. The default leaves octaves as they are.
 struct to_octaves {
   int32_t multiplier = 1 << 30;
   int up = 2;
@@ -56,8 +56,8 @@ class compact_rows {
   }
 
   FOVEA_COMPACT void attend() {
-    // Where a dot begins sums with the first values, zeros are for rows without any that have a sink, and for
-    // sums that are shifted.
+    // Some dots begin sums with the first values. Even then sums begin with zeros where a call has sinks,
+    // because a row may have a sink but no values, and where block sums are shifted before they are added.
     if (!Dot::begins_sums || p_.spill || p_.sinks) Dot::fill(acc_, count() * p_.width, 0);
     row* const end = rows_ + count();
     int32_t g = 0, last = 0; // later queries see later keys
@@ -125,13 +125,13 @@ class compact_rows {
     return !r.seen.none();
   }
 
-  // The sums of a block are shifted before they are added; they wait where the scores were.
+  // The sums of a block are shifted before they are added. They are kept in the place of the scores.
   void add_spilled(const int8_t* values, int32_t from) {
     Dot::add_values(true, count(), weights_, values, s_, 16, 16);
     for (int g = 0; g < count(); ++g) Dot::add_shifted(acc_ + g * p_.width + from, s_ + g * 16, p_.spill);
   }
 
-  // Weights of a row. When a key lies above the reference, that rises first.
+  // Weights of a row. If a key lies above the reference, the reference rises first.
   void weigh(int32_t block, row& r) {
     int32_t* const s = scores_of(r);
     const mapping by = r.whole ? prepare(r, s) : prepare_seen(block, r, s);
@@ -164,7 +164,7 @@ class compact_rows {
     for (int32_t c = 0; c < p_.width; ++c) acc[c] = shift_round(acc[c], by);
   }
 
-  // For values that were quantised one by one. Beside the keys that are given there are no numbers to read.
+  // For values with a scale of their own. Only the given keys have one in memory.
   void scale_weights(int32_t block, int g) {
     const int16_t* by = value_weights_of(p_, job_.kv_head, block);
     for (int32_t j = 0, key = block * fixed_block; j < fixed_block; ++j, ++key)

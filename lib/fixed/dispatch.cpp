@@ -28,6 +28,11 @@ const fixed_product* const products[] = {
 #include "isa/list.hpp"
 };
 
+const fixed_layer* const layers[] = {
+#define FOVEA_FIXED_ISA(name, constant, text) &fixed_##name##_layer,
+#include "isa/list.hpp"
+};
+
 const fixed_scaling* const scalings[] = {
 #define FOVEA_FIXED_ISA(name, constant, text) &fixed_##name##_scaling,
 #include "isa/list.hpp"
@@ -45,6 +50,7 @@ const T* find_in(const T* const (&table)[Count], int32_t isa) {
 
 const fixed_kernel* find_fixed_kernel(int32_t isa) { return find_in(kernels, isa); }
 const fixed_product* find_fixed_product(int32_t isa) { return find_in(products, isa); }
+const fixed_layer* find_fixed_layer(int32_t isa) { return find_in(layers, isa); }
 const fixed_scaling* find_fixed_scaling(int32_t isa) { return find_in(scalings, isa); }
 
 } // namespace fovea::fixed

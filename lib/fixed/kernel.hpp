@@ -7,7 +7,15 @@ namespace fovea::fixed {
 struct fixed_job;
 struct fixed_row;
 struct seen_of_block;
+struct fixed_segments;
 class fixed_panels;
+
+// K and V in segments.
+struct fixed_segments {
+  int32_t (*check)(const fovea_fixed_attention& a, const fixed_plan& p);
+  bool (*meet)(const fixed_plan& p, byte_range bytes);
+  const int16_t* (*value_weights)(const fixed_plan& p, int32_t kv_head, int64_t key);
+};
 
 // What an entry offers in addition to int8 with K and V in panels, integer output, and no tables. Where a
 // pointer is null, calls that need it are refused, and its code is not linked.
@@ -21,6 +29,7 @@ struct fixed_offer {
                        int32_t count, uint32_t* out);
   const int8_t* (*packed_keys)(fixed_panels& panels, int32_t block); // rows
   const int8_t* (*packed_values)(const fixed_panels& panels, int32_t block);
+  const fixed_segments* segments;
 };
 
 // When all of K and V of a kv head are packed at once, a kernel may want them in another order or width:
@@ -43,7 +52,8 @@ struct fixed_kernel {
 // at a time.
 class fixed_panels {
  public:
-  fixed_panels(const fixed_plan& p, int8_t* room, bool whole) : p_(p), room_(room), whole_(whole) {}
+  fixed_panels(const fixed_plan& p, int8_t* room, bool whole)
+      : p_(p), room_(room), whole_(whole), in_one_piece_(p.panels && !p.segments) {}
   void turn_to(int32_t kv_head) {
     if (kv_head == kv_head_) return;
     kv_head_ = kv_head, packed_ = first_block();
@@ -54,10 +64,16 @@ class fixed_panels {
   bool arranged() const { return whole_ && p_.kernel->values.arrange; } // as the kernel wants them
   // Of 64 keys, counted from absolute key 0; values with one_at_a_time: valid until the next block.
   const int8_t* keys(int32_t block) {
-    return p_.panels ? keys_ + offset(block, p_.depth) : p_.offer->packed_keys(*this, block);
+    return in_one_piece_ ? keys_ + offset(block, p_.depth) : p_.offer->packed_keys(*this, block);
   }
   const int8_t* values(int32_t block) const {
-    return p_.panels ? values_ + offset(block, p_.width) : p_.offer->packed_values(*this, block);
+    return in_one_piece_ ? values_ + offset(block, p_.width) : p_.offer->packed_values(*this, block);
+  }
+
+  // Do the values of a block stand right behind those of the block before it?
+  bool follow(int32_t block) const {
+    return in_one_piece_ || !p_.panels ||
+           values(block) == values(block - 1) + fixed_block * static_cast<ptrdiff_t>(p_.width);
   }
 
   static const int8_t* packed_keys(fixed_panels& panels, int32_t block);
@@ -76,6 +92,7 @@ class fixed_panels {
   const fixed_plan& p_;
   int8_t* room_;
   bool whole_;
+  bool in_one_piece_; // panels of the caller
   int32_t kv_head_ = -1;
   int32_t packed_ = 0;           // blocks before this one stand in scratch
   const int8_t *keys_, *values_; // panels of this kv head, if the call gives them
@@ -89,6 +106,15 @@ struct fixed_job {
 };
 
 const fixed_kernel* find_fixed_kernel(int32_t isa); // null where this build or this CPU does not have it
+
+static inline bool meets_any(const fixed_plan& p, byte_range bytes) {
+  return meets_inputs(p, bytes) || meet(p.out.bytes(), bytes) ||
+         (p.segments && p.offer->segments->meet(p, bytes));
+}
+
+// The segment that holds an absolute key; one before it if none does.
+const fovea_segment& segment_of(const fixed_plan& p, int64_t key);
+extern const fixed_segments fixed_segments_of_bytes;
 
 // What offers are made of.
 int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p);
@@ -107,7 +133,8 @@ constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* s16) {
           octaves_by_key,
           write_fixed_floats,
           fixed_panels::packed_keys,
-          fixed_panels::packed_values};
+          fixed_panels::packed_values,
+          &fixed_segments_of_bytes};
 }
 
 // Packs those rows of a block of 64 keys that the call gives. The places of the others are not written.

@@ -1,33 +1,42 @@
-// A packed layer of integers, and the plan of a product with it.
+// A packed layer of integers: what fovea_fixed_pack_linear writes and fovea_fixed_multiply reads.
 #pragma once
 #include "common/validate.hpp"
 #include "fixed/panels.hpp"
-#include "fixed/product.hpp"
 #include "fixed/requantize.hpp"
 #include "fovea/fixed_linear.h"
 
 namespace fovea::fixed {
 
-constexpr int32_t fixed_greatest_rows = 0x3fffffff;
-
-// What a packed layer begins with: 64 bytes. Then panels of sixteen outputs: bytes, and requantize_numbers.
+// Panels of sixteen outputs follow, then requantize_numbers of all outputs.
 struct linear_header {
   int32_t magic, order, in, out;
+  int32_t gentle; // 0 or 1
+  int32_t reserved[11];
 };
 constexpr int32_t linear_magic = 0x314c5646; // "FVL1"
-constexpr int32_t linear_header_bytes = 64;
-
-// The order of bytes: that of keys in panels.
-constexpr int32_t linear_order = fixed_panel_order;
-constexpr ptrdiff_t linear_at(int lane, int32_t c, int32_t depth) { return key_at(lane, c, depth); }
-constexpr unsigned char linear_byte(int8_t weight, int32_t) { return static_cast<unsigned char>(weight); }
-// What a weight and the zero point of x take away from the bias.
-constexpr int32_t folded(int32_t weight, int32_t, int32_t zero_x) { return weight * zero_x; }
+static_assert(sizeof(linear_header) == 64 && sizeof(requantize_numbers) == 4 * 12,
+              "as FOVEA_FIXED_LINEAR_BYTES counts them");
 
 constexpr int32_t depth_of(int32_t in) { return (in + 15) & -16; }
-constexpr int32_t linear_panel_bytes(int32_t depth) {
-  return 16 * depth + static_cast<int32_t>(sizeof(requantize_numbers));
+constexpr int32_t panels_of(int32_t out) { return (out + 15) & -16; } // their outputs
+
+// The order of bytes. 1 and 2: that of keys in panels. 3: for SMLAD (dot/dsp_layer.hpp), where a byte at an
+// even place holds its number plus 128.
+#if defined(__ARM_FEATURE_DSP) && !FOVEA_HAS_SYSTEM && !defined(__ARM_FEATURE_MVE)
+constexpr int32_t linear_order = 3;
+#else
+constexpr int32_t linear_order = fixed_panel_order;
+#endif
+constexpr ptrdiff_t linear_at(int lane, int32_t c, int32_t depth) {
+  if (linear_order != 3) return key_at(lane, c, depth);
+  return lane / 4 * static_cast<ptrdiff_t>(4) * depth + c / 4 * 16 + lane % 4 * 4 + c % 4;
 }
-static_assert(sizeof(requantize_numbers) == 16 * 12, "as FOVEA_FIXED_LINEAR_BYTES counts them");
+constexpr unsigned char linear_byte(int32_t weight, int32_t c) {
+  return static_cast<unsigned char>(linear_order == 3 && c % 2 == 0 ? weight + 128 : weight);
+}
+// What a weight takes away from the bias: what the zero point of x makes of it, and the product.
+constexpr int32_t folded(int32_t weight, int32_t c, int32_t zero_x) {
+  return weight * (linear_order == 3 && c % 2 ? zero_x - 127 : zero_x);
+}
 
 } // namespace fovea::fixed

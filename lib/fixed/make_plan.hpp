@@ -14,15 +14,16 @@ constexpr bool given(Pointer x) {
 template <const fixed_offer& Offer>
 struct offered {
   static constexpr bool s16 = given(Offer.s16), tables = given(Offer.check_tables),
-                        floats = given(Offer.write_floats), rows = given(Offer.packed_keys);
+                        floats = given(Offer.write_floats), rows = given(Offer.packed_keys),
+                        segments = given(Offer.segments);
   static bool is_s16(const fixed_plan& p) { return s16 && p.s16; }
   static bool panels(const fixed_plan& p) { return !rows || p.panels; }
 };
 
 int32_t check_offered(const fovea_fixed_attention& a) {
   if (a.softcap) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
-  const int32_t reserved = a.reserved[0] | a.reserved[1] | a.reserved[2] | a.q.reserved | a.k.reserved |
-                           a.v.reserved;
+  int32_t reserved = a.q.reserved | a.k.reserved | a.v.reserved;
+  for (int32_t word : a.reserved) reserved |= word;
   if (reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (a.flags & ~int32_t{FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW})
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
@@ -121,7 +122,7 @@ int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
     if (!scale_fits<Offer>(p, *scale)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   const int32_t max_keys = a.max_keys ? a.max_keys : 512;
   if (!within(max_keys, 0, 1 << 17)) return refusal(FOVEA_RANGE, FOVEA_ARG_KEYS);
-  if (a.first_key + a.keys > max_keys) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
+  if (!a.segments && a.first_key + a.keys > max_keys) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
   p.spill = spill_of(max_keys, offered<Offer>::is_s16(p) ? 32768 : 512);
   return FOVEA_OK;
 }
@@ -204,8 +205,8 @@ FOVEA_ONCE int32_t check_strided(const void* data, ptrdiff_t head_stride, ptrdif
   return reason;
 }
 
-// Returns the reason to refuse a tensor, or FOVEA_OK. Most have no gaps and few rows: then products of counts
-// need no second look.
+// Returns the reason to refuse a tensor, or FOVEA_OK. Most have no gaps and few rows, so that products of
+// counts cannot overflow.
 FOVEA_ONCE int32_t check_tensor(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride,
                                 const counts& n, byte_rows& rows) {
   if (head_stride | token_stride | n.heads >> 6 | n.tokens >> 13)
@@ -226,6 +227,13 @@ int32_t check_tensor(const Tensor& x, const counts& n, byte_rows& rows) {
 template <const fixed_offer& Offer>
 int32_t check_keys_and_values(const fovea_fixed_attention& a, fixed_plan& p, counts& n) {
   n.heads = p.kv_heads, n.tokens = a.keys;
+  p.segments = nullptr;
+  if (a.segments) {
+    if (!offered<Offer>::segments || !p.panels) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SEGMENTS);
+    p.segments = a.segments;
+    p.k = p.v = {};
+    if constexpr (offered<Offer>::segments) return Offer.segments->check(a, p);
+  }
   if (offered<Offer>::panels(p)) {
     if (a.k.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
     n.tokens = up_to(n.tokens, fixed_block), n.row = p.depth;
@@ -247,7 +255,10 @@ int32_t check_tensors(const fovea_fixed_attention& a, fixed_plan& p) {
   if (const int32_t s = check_keys_and_values<Offer>(a, p, n)) return s;
   n = {a.q_heads, a.queries, p.v_dim, p.out_type, true};
   if (const int32_t reason = check_tensor(a.out, n, p.out)) return refusal(reason, FOVEA_ARG_OUT);
-  return meets_inputs(p, p.out.bytes()) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : int32_t{FOVEA_OK};
+  if (meets_inputs(p, p.out.bytes())) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
+  if constexpr (offered<Offer>::segments)
+    if (p.segments && Offer.segments->meet(p, p.out.bytes())) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
+  return FOVEA_OK;
 }
 
 template <const fixed_offer& Offer>

@@ -1,7 +1,7 @@
 // Rows of bytes times panels of weights, by the dot that multiplies queries and keys. Functions are static:
 // each ISA has copies of its own.
 #pragma once
-#include "fixed/requantize.hpp"
+#include "fixed/layer.hpp"
 #include "fixed/scaling.hpp"
 #include "fixed/score.hpp"
 
@@ -74,7 +74,7 @@ __attribute__((noinline)) static void multiply_group(const byte_tile<Form>& tile
     if (depth % 64 == 0) {
       int32_t starts[64];
       const int32_t* const x = tile.starts + r;
-      dot::put_starts({x[0], x[1], x[2], x[3]}, starts);
+      dot::store_starts({x[0], x[1], x[2], x[3]}, starts);
       for (int n = 0; n < count; ++n) {
         const int8_t* panel = panels + n * apart;
         dot::score_panel(tile.chunks + static_cast<ptrdiff_t>(r) * depth, panel, depth, starts, sums + 16 * n,
@@ -93,6 +93,10 @@ __attribute__((noinline)) static void multiply_group(const byte_tile<Form>& tile
 // What the dot of an ISA makes of them.
 template <class Form>
 struct form_product {
+  static size_t tile_bytes(int32_t rows, int32_t depth) { return byte_tile<Form>::bytes(rows, depth); }
+  static void take(const int8_t* x, ptrdiff_t step, int32_t rows, int32_t dim, int32_t depth, void* tile) {
+    take_bytes<Form>(x, step, rows, dim, depth, tile);
+  }
   static void multiply(const void* rows_at, int32_t rows, int32_t depth, const int8_t* panels,
                        ptrdiff_t apart, int32_t count, int32_t* sums) {
     const byte_tile<Form> tile(rows_at, rows);
@@ -117,7 +121,7 @@ struct form_product {
   }
 
   static constexpr fixed_product exact(int32_t isa) {
-    return {isa, byte_tile<Form>::bytes, take_bytes<Form>, multiply, requantize_sums};
+    return {isa, tile_bytes, take, multiply};
   }
 };
 

@@ -1,5 +1,5 @@
-// Options that touch single keys, for a block of 64 at a time: plain loops, which compilers turn into
-// registers; once for each ISA. The same numbers as octaves_with gives key by key.
+// Options that touch single keys, for a block of 64 at a time: plain loops, which compilers vectorise for
+// each ISA. The numbers are those that octaves_with gives key by key.
 #pragma once
 #include "fixed/rows.hpp"
 
@@ -39,7 +39,7 @@ static inline void take_key_sums(const int32_t* __restrict sums, int32_t zero, i
                                  int32_t* __restrict s) {
   for (int i = 0; i < count; ++i) s[i] = without_zero_q(s[i], zero, sums[i]);
 }
-// The low word of a product of 64 bits, shifted: the shift may as well bring in zeros from above.
+// The low word of a product of 64 bits, shifted. An unsigned shift gives the same low word.
 static constexpr int32_t shifted_product(int32_t a, int32_t b, int shift) {
   return static_cast<int32_t>(
       static_cast<uint32_t>(static_cast<uint64_t>(static_cast<int64_t>(a) * b) >> shift));
@@ -56,7 +56,7 @@ static inline void limit_all(int count, int32_t* __restrict t) {
   for (int i = 0; i < count; ++i) t[i] = t[i] < -limit ? -limit : t[i] > limit ? limit : t[i];
 }
 
-// The sum of two octaves, limited: when it leaves 32 bits, both have the sign of what it would be.
+// The limited sum of two octaves. If it overflows 32 bits, both have the sign of the exact sum.
 static constexpr int32_t limited_sum(int32_t a, int32_t b) {
   constexpr int32_t limit = fixed_octave_limit - 1;
   const int32_t sum = static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
@@ -90,8 +90,8 @@ static inline void add_slope(const key_options& o, int count, int32_t* t) {
          : add_slope<false>(o.bias, o.slope, ahead, count, t);
 }
 
-// Scores of a block become octaves in place, all options applied; those of keys behind what the row sees are
-// left.
+// Scores of a block become octaves in place, with all options. Keys after the last one that the row sees are
+// left as they are.
 __attribute__((noinline)) static void octaves_in_block(const key_options& o, const fixed_plan& p,
                                                        const fixed_row& r, const seen_of_block& seen,
                                                        int32_t* s) {

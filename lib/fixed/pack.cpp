@@ -177,7 +177,26 @@ void fixed_panels::pack(int32_t block) {
   p_.kernel->values.arrange(value_room(block), values);
 }
 
+const fovea_segment& segment_of(const fixed_plan& p, int64_t key) {
+  const fovea_segment* s = p.segments->at + p.segments->count - 1;
+  while (s != p.segments->at && s->first_key > key) --s;
+  return *s;
+}
+
+namespace {
+
+const int8_t* in_segment(const fovea_segment& s, const void* data, ptrdiff_t head, int32_t key,
+                         int32_t dims) {
+  return static_cast<const int8_t*>(data) + head + static_cast<ptrdiff_t>(key - s.first_key) * dims;
+}
+
+} // namespace
+
 const int8_t* fixed_panels::packed_keys(fixed_panels& x, int32_t block) {
+  if (x.p_.segments) {
+    const fovea_segment& s = segment_of(x.p_, block * fixed_block);
+    return in_segment(s, s.k, x.kv_head_ * s.k_head_stride, block * fixed_block, x.p_.depth);
+  }
   if (!x.whole_) {
     x.pack(block);
   } else {
@@ -188,6 +207,10 @@ const int8_t* fixed_panels::packed_keys(fixed_panels& x, int32_t block) {
 }
 
 const int8_t* fixed_panels::packed_values(const fixed_panels& x, int32_t block) {
+  if (x.p_.segments) {
+    const fovea_segment& s = segment_of(x.p_, block * fixed_block);
+    return in_segment(s, s.v, x.kv_head_ * s.v_head_stride, block * fixed_block, x.p_.width);
+  }
   return x.value_room(block);
 }
 

@@ -29,8 +29,8 @@ int32_t check_memory(layer& l, size_t size) {
   const fovea_fixed_weights& w = *l.w;
   if (!l.packed) return refusal(FOVEA_NULL, FOVEA_ARG_PACKED);
   if (reinterpret_cast<uintptr_t>(l.packed) % sizeof(int32_t)) return refusal(FOVEA_ALIGN, FOVEA_ARG_PACKED);
-  const uint64_t needed = linear_header_bytes + static_cast<uint64_t>((l.out + 15) / 16) *
-                                                    static_cast<uint64_t>(linear_panel_bytes(depth_of(l.in)));
+  const uint64_t needed = sizeof(linear_header) +
+                          static_cast<uint64_t>(panels_of(l.out)) * static_cast<uint64_t>(depth_of(l.in) + 12);
   if (size < needed) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_PACKED);
   byte_range packed, rows, numbers[3];
   if (!range_of(l.packed, static_cast<size_t>(needed), packed))
@@ -47,20 +47,26 @@ int32_t check_memory(layer& l, size_t size) {
   return FOVEA_OK;
 }
 
-// Sums of any x, and what zero points add to them, shifted left as they will be.
-int32_t check_output(const layer& l, int32_t output) {
-  const int32_t multiplier = l.w->multipliers[output], shift = l.w->shifts[output];
-  if (multiplier < 0 || shift < -31 || shift > 30) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+// No sum of any x, with its bias, is greater in size.
+int64_t greatest_sum(const layer& l, int32_t output) {
   const int8_t* const row = l.row(output);
   const int32_t zero = l.w->zero_x, farthest = zero < 0 ? 127 - zero : 128 + zero;
-  int64_t size = l.bias(output);
-  size = size < 0 ? -size : size;
-  for (int32_t c = 0; c < l.in; ++c) size += farthest * static_cast<int64_t>(row[c] < 0 ? -row[c] : row[c]);
-  return size << (shift > 0 ? shift : 0) < int64_t{1} << 31 ? int32_t{FOVEA_OK}
-                                                            : refusal(FOVEA_RANGE, FOVEA_ARG_W);
+  const int64_t bias = l.bias(output);
+  int32_t sizes = 0; // at most 128 * 65,536
+  for (int32_t c = 0; c < l.in; ++c) sizes += row[c] < 0 ? -row[c] : row[c];
+  return (bias < 0 ? -bias : bias) + farthest * static_cast<int64_t>(sizes);
 }
 
-int32_t check_layer(layer& l, size_t size) {
+int32_t check_output(const layer& l, int32_t output, bool& gentle) {
+  const int32_t multiplier = l.w->multipliers[output], shift = l.w->shifts[output];
+  if (multiplier < 0 || shift < -31 || shift > 30) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  const int64_t size = greatest_sum(l, output);
+  gentle = gentle && gentle_shift(shift);
+  return size << (shift > 0 ? shift : 0) < linear_sums_limit ? int32_t{FOVEA_OK}
+                                                             : refusal(FOVEA_RANGE, FOVEA_ARG_W);
+}
+
+int32_t check_layer(layer& l, size_t size, bool& gentle) {
   if (l.in < 1 || l.in > FOVEA_FIXED_LINEAR_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_IN);
   if (l.out < 1 || l.out > FOVEA_FIXED_LINEAR_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_OUT);
   if (!l.w) return refusal(FOVEA_NULL, FOVEA_ARG_W);
@@ -69,29 +75,26 @@ int32_t check_layer(layer& l, size_t size) {
   if (l.w->zero_x < -128 || l.w->zero_x > 127) return refusal(FOVEA_RANGE, FOVEA_ARG_X);
   if (const int32_t s = check_memory(l, size)) return s;
   for (int32_t output = 0; output < l.out; ++output)
-    if (const int32_t s = check_output(l, output)) return s;
+    if (const int32_t s = check_output(l, output, gentle)) return s;
   return FOVEA_OK;
 }
 
 // Outputs that do not exist are zeros.
-void pack_output(const layer& l, int32_t output) {
-  const int32_t depth = depth_of(l.in), lane = output % 16;
-  unsigned char* const panel = l.packed + linear_header_bytes +
-                               static_cast<ptrdiff_t>(output / 16) * linear_panel_bytes(depth);
-  requantize_numbers& numbers = *reinterpret_cast<requantize_numbers*>(panel +
-                                                                       16 * static_cast<ptrdiff_t>(depth));
+void pack_output(const layer& l, int32_t output, int8_t* panels, requantize_numbers* all) {
+  const int32_t depth = depth_of(l.in);
+  int8_t* const panel = panels + output / 16 * static_cast<ptrdiff_t>(16) * depth;
+  requantize_numbers& numbers = all[output / 4];
   const bool exists = output < l.out;
-  int32_t sum = 0;
+  uint32_t taken = 0;
   for (int32_t c = 0; c < depth; ++c) {
-    const int8_t x = exists && c < l.in ? l.row(output)[c] : int8_t{0};
-    panel[linear_at(lane, c, depth)] = linear_byte(x, c);
-    sum += folded(x, c, l.w->zero_x);
+    const int32_t weight = exists && c < l.in ? l.row(output)[c] : 0;
+    panel[linear_at(output % 16, c, depth)] = static_cast<int8_t>(linear_byte(weight, c));
+    taken += static_cast<uint32_t>(folded(weight, c, l.w->zero_x));
   }
-  numbers.bias[lane] = exists ? static_cast<int32_t>(static_cast<uint32_t>(l.bias(output)) -
-                                                     static_cast<uint32_t>(sum))
-                              : 0;
-  numbers.multiplier[lane] = exists ? l.w->multipliers[output] : 0;
-  numbers.shift[lane] = exists ? l.w->shifts[output] : 0;
+  const int i = output % 4;
+  numbers.bias[i] = exists ? static_cast<int32_t>(static_cast<uint32_t>(l.bias(output)) - taken) : 0;
+  numbers.multiplier[i] = exists ? l.w->multipliers[output] : 0;
+  numbers.down[i] = exists ? -1 - l.w->shifts[output] : 0;
 }
 
 } // namespace
@@ -101,11 +104,14 @@ int32_t fovea_fixed_pack_linear(void* packed, size_t size, int32_t in, int32_t o
                                 const fovea_fixed_weights* w) {
   using namespace fovea::fixed;
   layer l = {static_cast<unsigned char*>(packed), in, out, w, 0};
-  if (const int32_t status = check_layer(l, size)) return status;
-  int32_t* const header = static_cast<int32_t*>(packed);
-  for (int i = 0; i < linear_header_bytes / 4; ++i) header[i] = 0;
-  *static_cast<linear_header*>(packed) = {linear_magic, linear_order, in, out};
-  for (int32_t output = 0; output < (out + 15) / 16 * 16; ++output) pack_output(l, output);
+  bool gentle = true;
+  if (const int32_t status = check_layer(l, size, gentle)) return status;
+  linear_header* const header = static_cast<linear_header*>(packed);
+  *header = {linear_magic, linear_order, in, out, gentle, {}};
+  int8_t* const panels = reinterpret_cast<int8_t*>(header + 1);
+  auto* const numbers = reinterpret_cast<requantize_numbers*>(
+      panels + static_cast<ptrdiff_t>(panels_of(out)) * depth_of(in));
+  for (int32_t output = 0; output < panels_of(out); ++output) pack_output(l, output, panels, numbers);
   return FOVEA_OK;
 }
 

@@ -27,14 +27,13 @@ constexpr ptrdiff_t in_panel(int lane, int c) {
   return static_cast<ptrdiff_t>(c & ~3) * 16 + lane * 4 + (c & 3);
 }
 
-constexpr ptrdiff_t key_at(int32_t key, int c, int depth) {
-  if (fixed_panel_order == 2)
-    return static_cast<ptrdiff_t>(key / 4) * 4 * depth + c / 16 * 64 + key % 4 * 16 + c % 16;
+constexpr ptrdiff_t key_at(int32_t key, int c, int depth, int order = fixed_panel_order) {
+  if (order == 2) return static_cast<ptrdiff_t>(key / 4) * 4 * depth + c / 16 * 64 + key % 4 * 16 + c % 16;
   return static_cast<ptrdiff_t>(key / 16) * 16 * depth + in_panel(key % 16, c);
 }
-constexpr ptrdiff_t value_at(int32_t key, int c, int width) {
+constexpr ptrdiff_t value_at(int32_t key, int c, int width, int order = fixed_panel_order) {
   const ptrdiff_t block = static_cast<ptrdiff_t>(key / fixed_block) * fixed_block * width;
-  if (fixed_panel_order == 2) return block + c * fixed_block + key % fixed_block;
+  if (order == 2) return block + c * fixed_block + key % fixed_block;
   return block + c / 16 * 16 * fixed_block + in_panel(c % 16, key % fixed_block);
 }
 

@@ -42,9 +42,9 @@ struct table_bytes { // of the tables that a call gives; few calls give any
   const byte_range* end() const { return at + count; }
 };
 
-// Which keys are seen, as `visibility` says it, in 32 bits: keys stay below 2^30, and so far the rest is cut
-// off. Keys from .. to - 1 are those of query 0, `kept` is how far it sees those that are kept; for each
-// query later it is one key further.
+// `visibility` in 32 bits. Keys are below 2^30, so larger numbers are clamped to that. Keys from .. to - 1
+// are the window of query 0, and keys below `kept` are those it sees of the first `keep`. For each later
+// query, all three are one key further.
 struct fixed_visibility {
   int32_t first_key, end, from, to, kept, prefix, keep;
   int64_t position; // of query 0
@@ -89,6 +89,7 @@ struct fixed_plan {
   int32_t part, parts;
   const fixed_kernel* kernel;
   const fixed_offer* offer;
+  const fovea_segments* segments; // null: k, v and their tables stand in one piece; else these say where
   table_bytes tables;
 
   const fovea_fixed_scale& scale_of(int32_t head) const { return head_scales ? head_scales[head] : *scale; }
@@ -99,10 +100,6 @@ static inline bool meets_inputs(const fixed_plan& p, byte_range bytes) {
     if (meet(r, bytes)) return true;
   return meet(p.q.bytes(), bytes) || meet(p.k.bytes(), bytes) || meet(p.v.bytes(), bytes);
 }
-static inline bool meets_any(const fixed_plan& p, byte_range bytes) {
-  return meets_inputs(p, bytes) || meet(p.out.bytes(), bytes);
-}
-
 inline size_t fixed_blocks_of(const fixed_plan& p) { // that the given keys touch
   if (p.see.end == p.see.first_key) return 0;
   return static_cast<size_t>(block_of(p.see.end - 1) - block_of(p.see.first_key) + 1);

@@ -21,9 +21,6 @@ struct fixed_product {
   // sums[row][sums_step] of `count` panels that lie `apart` bytes from each other.
   void (*multiply)(const void* tile, int32_t rows, int32_t depth, const int8_t* panels, ptrdiff_t apart,
                    int32_t count, int32_t* sums);
-  // The first `count` of sixteen sums become bytes.
-  void (*requantize)(const int32_t* sums, const requantize_numbers& numbers, const output_range& range,
-                     int32_t count, int8_t* y);
 };
 
 // Weights of four bits, in panels that lie `apart`: a scale of 16 bits for each group and output, then the
@@ -58,6 +55,28 @@ struct fixed_scaling {
   void (*multiply_groups)(const group_job& job, float* z);
 };
 
+// A static layer: rows of x times outputs 0 .. outputs-1 of `panels`, requantised.
+struct layer_job {
+  const int8_t* x;
+  ptrdiff_t x_step;
+  int32_t rows, in, depth, outputs;
+  const int8_t* panels;
+  const requantize_numbers* numbers; // of four outputs each
+  const output_range* range;
+  bool gentle; // requantize.hpp
+  int8_t* y;
+  ptrdiff_t y_step;
+  unsigned char* scratch; // aligned to 16
+};
+
+struct fixed_layer {
+  int32_t isa;
+  int32_t rows; // of one call at most
+  size_t (*scratch)(int32_t rows, int32_t depth);
+  void (*run)(const layer_job& job);
+};
+
+const fixed_layer* find_fixed_layer(int32_t isa);
 const fixed_product* find_fixed_product(int32_t isa); // null: this machine or this build has it not
 const fixed_scaling* find_fixed_scaling(int32_t isa);
 

@@ -1,5 +1,5 @@
-// Integer attention as docs/fixed_point.md tells it: one row, one block, one key after the other. Other
-// kernels are measured by it.
+// Integer attention as docs/fixed_point.md specifies it: one row, one block, one key after the other. All
+// other kernels must give the same bits.
 #pragma once
 #include "fixed/finish.hpp"
 #include "fixed/panels.hpp"

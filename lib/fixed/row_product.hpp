@@ -1,6 +1,6 @@
 // Linear layers where one row is multiplied at a time: microcontrollers, and the scalar ISA of systems.
 #pragma once
-#include "fixed/requantize.hpp"
+#include "fixed/layer.hpp"
 #include "fixed/scaling.hpp"
 
 namespace fovea::fixed {
@@ -37,7 +37,7 @@ struct row_product {
       add_scaled(sums, *row_scales, by, z);
     }
   }
-  static constexpr fixed_product exact(int32_t isa) { return {isa, tile_bytes, take, multiply, requantize_sums}; }
+  static constexpr fixed_product exact(int32_t isa) { return {isa, tile_bytes, take, multiply}; }
 };
 
 } // namespace fovea::fixed

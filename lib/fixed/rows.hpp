@@ -1,5 +1,5 @@
-// What a kernel knows of a row, and how options turn its scores into octaves. Functions are static: each ISA
-// has copies of its own.
+// What a kernel knows of a row, and how options turn its scores into octaves. Functions are static, because
+// each ISA compiles its own copy.
 #pragma once
 #include "fixed/kernel.hpp"
 
@@ -92,7 +92,13 @@ static inline key_options options_of(const fixed_plan& p, const fixed_row& r, in
   const auto of_kv = [&](const table_of<int32_t>& x) {
     return x.data ? x.data + kv_head * x.head + n : nullptr;
   };
-  key_options o{of_kv(p.multipliers), of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key};
+  const auto multipliers = [&]() -> const int32_t* {
+    if (!p.segments || !p.multipliers.data) return of_kv(p.multipliers);
+    const fovea_segment& s = segment_of(p, key);
+    return static_cast<const int32_t*>(s.key_multipliers) + kv_head * s.table_head_stride +
+           (key - s.first_key);
+  };
+  key_options o{multipliers(), of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key};
   if (p.bias.data) o.bias = p.bias.data + r.q_head * p.bias.head + r.query * p.bias.row + n;
   if (p.mask.data) o.mask = p.mask.data + r.q_head * p.mask.head + r.query * p.mask.row + n;
   if (p.alibi) o.slope = p.alibi[r.q_head];
@@ -103,7 +109,7 @@ static constexpr int32_t limit_octaves(int64_t t) {
   return static_cast<int32_t>(clamp(t, 1 - fixed_octave_limit, fixed_octave_limit - 1));
 }
 
-// What zero_q adds to a score goes. It wraps: sums of keys that are hidden may hold anything.
+// Subtracts what zero_q adds to a score. It may wrap: the sums of hidden keys can be any number.
 static constexpr int32_t without_zero_q(int32_t s, int32_t zero_q, int32_t key_sum) {
   return static_cast<int32_t>(static_cast<uint32_t>(s) -
                               static_cast<uint32_t>(zero_q) * static_cast<uint32_t>(key_sum));
@@ -126,6 +132,7 @@ static inline int32_t octaves_with(const key_options& o, const fixed_plan& p, co
 // may be looked up.
 static inline const int16_t* value_weights_of(const fixed_plan& p, int32_t kv_head, int64_t block) {
   if (!p.value_weights.data) return nullptr;
+  if (p.segments) return p.offer->segments->value_weights(p, kv_head, block * fixed_block);
   return p.value_weights.data + kv_head * p.value_weights.head +
          static_cast<ptrdiff_t>(block * fixed_block - p.see.first_key);
 }

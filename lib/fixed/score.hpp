@@ -27,9 +27,9 @@ void score_panels_of(const tile_state<Form>& t, const typename Form::key_byte* k
   for (int n = 0; n < columns; ++n, s += 16) dot::score_panel(q, keys, depth, starts, s, score_step);
 }
 
-// A weigher may take distances below the reference instead of scores. They are measured where scores are
-// made, still in registers, and stand where these would: two passes of half the length keep more rows at work
-// than one.
+// Some weighers take distances below the reference instead of scores. Distances are computed from scores that
+// are still in registers, and are stored in their place. Two short passes overlap more rows than one long
+// pass.
 template <class Form>
 constexpr bool measures = Form::weigher::measures;
 
@@ -39,7 +39,7 @@ constexpr bool measures_group = measures<Form> &&
 
 static inline int16_t* distances_in(int32_t* s) { return reinterpret_cast<int16_t*>(s); }
 
-// What becomes of the scores of a row and some keys from `key` on.
+// What is stored for the scores of a row and some keys from `key` on: the scores, or distances.
 template <class Form>
 struct store_scores {
   explicit store_scores(const fovea_fixed_scale&) {}
@@ -78,8 +78,8 @@ struct row_scores {
   }
 };
 
-// Scores of the block's first columns, row by row, or distances of all keys; what stands behind them is left
-// as it was.
+// Scores of the first columns of the block, row by row, or distances of all its keys. The numbers after them
+// are left as they are.
 template <class Form, class Shape, class Store>
 __attribute__((noinline)) void score_group(const tile_state<Form>& t, const typename Form::key_byte* keys,
                                            int r, int columns) {

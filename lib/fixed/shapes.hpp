@@ -4,8 +4,8 @@
 
 namespace fovea::fixed {
 
-// How many rows and columns a product takes at once: for scores, and for values; and how far ahead it asks
-// for panels.
+// How many rows and columns one product takes: for scores, and for values; and how many bytes ahead it
+// prefetches panels.
 template <int Rows, int KeyColumns, int ValueRows, int ValueColumns, int Ahead = 0>
 struct fixed_shape {
   static constexpr int rows = Rows, key_columns = KeyColumns, value_rows = ValueRows,

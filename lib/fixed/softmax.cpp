@@ -1,5 +1,5 @@
-// The accurate softmax of integers: weights of 22 bits, a mask that leaves nothing, one 32-bit division a
-// row.
+// The accurate softmax of integers: weights of 22 bits, one 32-bit division per row. A row whose columns are
+// all masked becomes zeros.
 #include "common/build.hpp"
 
 #include "fixed/fine.hpp"

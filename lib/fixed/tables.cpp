@@ -6,7 +6,7 @@
 namespace fovea::fixed {
 namespace {
 
-// A table stands in a row of heads, in each of them rows of `row` numbers; sizes and strides in elements of
+// A table has heads, each of them rows, each of these `row` numbers. Sizes and strides count elements of
 // `element` bytes.
 class tables_of {
  public:
@@ -21,6 +21,7 @@ class tables_of {
   void per_key(const fovea_fixed_per_key& x, int32_t argument, table_of<T>& table) {
     table.head = key_stride(x);
     table.data = static_cast<const T*>(x.data);
+    if (a_.segments && argument != FOVEA_ARG_KEY_SUMS) return; // they say where
     place_keys(x.data, table.head, sizeof(T), argument);
   }
 
@@ -37,7 +38,7 @@ class tables_of {
     place(data, {p_.kv_heads, 1, head_stride, 0, a_.keys}, element, argument);
   }
 
-  // Of several tables to blame, the first counts.
+  // Of several wrong tables, the first is named.
   FOVEA_ONCE void place(const void* data, const extent& e, size_t element, int32_t argument) {
     if (!data || status_) return;
     byte_range& bytes = p_.tables.at[p_.tables.count++];
@@ -64,7 +65,7 @@ int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p) {
   tables_of tables(a, p);
   tables.per_head(a.head_scales, sizeof(fovea_fixed_scale) / 4, FOVEA_ARG_SCALE);
   tables.per_key(a.key_multipliers, FOVEA_ARG_K, p.multipliers);
-  tables.per_key(a.key_sums, FOVEA_ARG_K, p.sums);
+  tables.per_key(a.key_sums, a.segments ? FOVEA_ARG_KEY_SUMS : FOVEA_ARG_K, p.sums);
   tables.per_key(a.value_weights, FOVEA_ARG_V, p.value_weights);
   tables.per_row(a.mask, p.mask);
   tables.per_row(a.bias, p.bias);

@@ -97,7 +97,7 @@ void measure_rows(const tile_state<Form>& t, uint64_t which) {
   for (; which; which &= which - 1) measure<Form, false>(w, t, __builtin_ctzll(which));
 }
 
-// In a loop without calls, constants stay in registers. Weighers of distances find them measured.
+// A loop without calls, so that constants stay in registers. Weighers of distances find these in scratch.
 template <class Form, bool Weighted>
 __attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t which,
                                           const int16_t* value_weights) {
@@ -108,9 +108,9 @@ __attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t w
   int32_t* sum = t.sum;
   auto* to = t.weights_of(0, b);
   using state = tile_state<Form>;
-  constexpr int last_beside = state::side - 1, next_group = state::p_step - last_beside * state::p_chunk;
+  constexpr int last_in_group = state::side - 1, next_group = state::p_step - last_in_group * state::p_chunk;
   for (int r = 0; which; ++r, ++x, which >>= 1, s += score_step, sum += Form::lanes,
-           to += (r & last_beside) ? state::p_chunk : next_group) {
+           to += (r & last_in_group) ? state::p_chunk : next_group) {
     if (!(which & 1)) continue;
     int by;
     if constexpr (measures<Form>)

@@ -1,6 +1,6 @@
 // The contract of an ISA of floats: what lib/isa/<name>.cpp must offer so that the kernels of lib/f32/kernel,
-// written once, run on it. An ISA derives from isa_defaults and states what differs; the
-// compiler names what is missing or has another type.
+// written once, run on it. An ISA derives from isa_defaults and states what differs. The compiler names what
+// is missing or has another type.
 #pragma once
 #include <type_traits>
 #include <utility>
@@ -9,7 +9,8 @@
 
 namespace fovea::f32 {
 
-// What most ISAs do without. Who sets a flag offers the operations named beside it; no flag changes results.
+// Flags for what some ISAs offer. An ISA that sets a flag has the operations named with it. No flag changes
+// results.
 struct isa_defaults {
   static constexpr int never = 1000;
 
@@ -40,7 +41,7 @@ struct isa_defaults {
   static constexpr bool converts_f16 = false;
   // load_bf16(p): the same of bfloat16, where the compiler makes too much of it.
   static constexpr bool widens_bf16 = false;
-  // The largest tiles ask for values before they use them.
+  // The largest tiles prefetch values.
   static constexpr bool fetches_values = false;
   // Rows of several KV heads that may share a tile; 0 where that does not pay.
   static constexpr int batched_rows = 0;
@@ -59,6 +60,7 @@ constexpr int numbers_at_once = Isa::lanes == 1 ? 1 : 16;
 // Every ISA has
 //   reg, lanes           a register of 1, 4, 8 or 16 floats
 //   shapes               its tiles, largest first; the last has one row
+//   product_shapes       the same for products with packed weights
 //   rows                 of a tile: a multiple of the largest shape
 //   load(p), store(p, x), spread(float)
 //   fma(a, b, c)         a * b + c, rounded once; without such an instruction the ISA carries no bit promise
@@ -85,6 +87,7 @@ constexpr bool keeps_contract() {
   static_assert(sizeof(reg) == Isa::lanes * sizeof(float), "a register is its lanes and nothing else");
   static_assert(Isa::rows % largest_rows(typename Isa::shapes{}) == 0, "rows are groups of the first shape");
   static_assert(smallest_rows(typename Isa::shapes{}) == 1, "the last shape has one row");
+  static_assert(smallest_rows(typename Isa::product_shapes{}) == 1, "here, too");
 
   static_assert(std::is_same_v<decltype(&Isa::load), reg (*)(const float*)>, "load");
   static_assert(std::is_same_v<decltype(&Isa::store), void (*)(float*, reg)>, "store");

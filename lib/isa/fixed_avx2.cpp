@@ -21,6 +21,7 @@ struct stored : avx2_registers {
   using values_dot = avx2_quads;
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
                               fixed_shape<1, 2, 1, 2>>;
+  using product_shapes = shapes;
 };
 
 struct arranged : avx2_registers {
@@ -39,6 +40,7 @@ struct arranged : avx2_registers {
 const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX2, widen_and_split,
                                                                          widen_and_split);
 const fixed_product fixed_avx2_product = form_product<stored>::exact(FOVEA_FIXED_AVX2);
+const fixed_layer fixed_avx2_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_AVX2);
 const fixed_scaling fixed_avx2_scaling = fixed_scaling_of<form_product<stored>>(FOVEA_FIXED_AVX2);
 } // namespace fovea::fixed
 #endif

@@ -21,6 +21,7 @@ struct stored : avx512_registers {
   using values_dot = avx512vnni_values;
   using shapes = fixed_shapes<fixed_shape<12, 2, 3, 4>, fixed_shape<8, 2, 4, 2>, fixed_shape<4, 4, 4, 2>,
                               fixed_shape<2, 4, 2, 4>, fixed_shape<1, 4, 1, 4, 4096>>;
+  using product_shapes = shapes;
 };
 
 struct arranged : stored {
@@ -34,6 +35,7 @@ struct arranged : stored {
 const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX512VNNI,
                                                                                nullptr, widen_and_split);
 const fixed_product fixed_avx512vnni_product = form_product<stored>::exact(FOVEA_FIXED_AVX512VNNI);
+const fixed_layer fixed_avx512vnni_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_AVX512VNNI);
 const fixed_scaling fixed_avx512vnni_scaling = fixed_scaling_of<form_product<stored>>(FOVEA_FIXED_AVX512VNNI);
 } // namespace fovea::fixed
 #endif

@@ -21,6 +21,7 @@ struct stored : avxvnni_registers {
   using values_dot = avxvnni_values;
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
                               fixed_shape<1, 2, 1, 2>>;
+  using product_shapes = shapes;
 };
 
 struct arranged : stored {
@@ -32,6 +33,7 @@ struct arranged : stored {
 const fixed_kernel fixed_avxvnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVXVNNI, nullptr,
                                                                             widen_and_split);
 const fixed_product fixed_avxvnni_product = form_product<stored>::exact(FOVEA_FIXED_AVXVNNI);
+const fixed_layer fixed_avxvnni_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_AVXVNNI);
 const fixed_scaling fixed_avxvnni_scaling = fixed_scaling_of<form_product<stored>>(FOVEA_FIXED_AVXVNNI);
 } // namespace fovea::fixed
 #endif

@@ -22,6 +22,7 @@ struct i8mm : neon_registers {
   using keys_dot = i8mm_keys<PieceStep>;
   using values_dot = i8mm_values<PieceStep>;
   using shapes = fixed_shapes<fixed_shape<4, 1, 2, 1>, fixed_shape<2, 1, 2, 1>, fixed_shape<1, 1, 1, 1>>;
+  using product_shapes = shapes;
 };
 using stored = i8mm<int8_t, 16>;
 using arranged = i8mm<eight_deep, 32>;
@@ -36,27 +37,25 @@ size_t scratch(const fixed_plan& p, int32_t rows) {
   return own < other ? other : own;
 }
 
-// A linear layer has no panels in scratch.
-using products = form_product<stored>;
-
-size_t tile_bytes(int32_t rows, int32_t depth) {
-  return rows == 1 ? fixed_dotprod_product.tile_bytes(rows, depth) : byte_tile<stored>::bytes(rows, depth);
-}
-void take(const int8_t* x, ptrdiff_t step, int32_t rows, int32_t dim, int32_t depth, void* tile) {
-  (rows == 1 ? fixed_dotprod_product.take : take_bytes<stored>)(x, step, rows, dim, depth, tile);
-}
-void multiply(const void* tile, int32_t rows, int32_t depth, const int8_t* panels, ptrdiff_t apart,
-              int32_t count, int32_t* sums) {
-  (rows == 1 ? fixed_dotprod_product.multiply : products::multiply)(tile, rows, depth, panels, apart, count,
-                                                                    sums);
-}
-
-struct groups : products {
-  static void add_group(const void* rows_at, int32_t rows, const int8_t* panel, const float* by,
+// A linear layer has no panels in scratch. Rows that come alone go to dot products here, too.
+struct products : form_product<stored> {
+  using many = form_product<stored>;
+  static size_t tile_bytes(int32_t rows, int32_t depth) {
+    return rows == 1 ? fixed_dotprod_product.tile_bytes(rows, depth) : many::tile_bytes(rows, depth);
+  }
+  static void take(const int8_t* x, ptrdiff_t step, int32_t rows, int32_t dim, int32_t depth, void* tile) {
+    (rows == 1 ? fixed_dotprod_product.take : many::take)(x, step, rows, dim, depth, tile);
+  }
+  static void multiply(const void* tile, int32_t rows, int32_t depth, const int8_t* panels, ptrdiff_t apart,
+                       int32_t count, int32_t* sums) {
+    (rows == 1 ? fixed_dotprod_product.multiply : many::multiply)(tile, rows, depth, panels, apart, count,
+                                                                  sums);
+  }
+  static void add_group(const void* tile, int32_t rows, const int8_t* panel, const float* by,
                         const float* row_scales, ptrdiff_t step, float* z) {
-    if (rows > 1) return products::add_group(rows_at, rows, panel, by, row_scales, step, z);
+    if (rows > 1) return many::add_group(tile, rows, panel, by, row_scales, step, z);
     int32_t sums[16];
-    fixed_dotprod_product.multiply(rows_at, 1, group_depth, panel, 0, 1, sums);
+    fixed_dotprod_product.multiply(tile, 1, group_depth, panel, 0, 1, sums);
     add_scaled(sums, *row_scales, by, z);
   }
 };
@@ -64,7 +63,9 @@ struct groups : products {
 } // namespace
 const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows,  scratch,
                                         attend,           {pair_groups, 1}, {pair_groups, 1}};
-const fixed_product fixed_i8mm_product = {FOVEA_FIXED_I8MM, tile_bytes, take, multiply, requantize_sums};
-const fixed_scaling fixed_i8mm_scaling = fixed_scaling_of<groups>(FOVEA_FIXED_I8MM);
+const fixed_product fixed_i8mm_product = {FOVEA_FIXED_I8MM, products::tile_bytes, products::take,
+                                          products::multiply};
+const fixed_layer fixed_i8mm_layer = layer_of<products>::at(FOVEA_FIXED_I8MM);
+const fixed_scaling fixed_i8mm_scaling = fixed_scaling_of<products>(FOVEA_FIXED_I8MM);
 } // namespace fovea::fixed
 #endif

@@ -9,6 +9,7 @@ namespace fovea::f32 {
 namespace {
 struct neon : neon_isa {
   using shapes = shape_list<shape<2, 1>, shape<1, 2>>;
+  using product_shapes = shapes;
   static constexpr int rows = 24, batched_rows = 32;
 };
 } // namespace

@@ -10,6 +10,7 @@ namespace fovea::f32 {
 namespace {
 struct neon64 : neon_isa {
   using shapes = shape_list<shape<4, 1>, shape<2, 2>, shape<1, 4>>;
+  using product_shapes = shapes;
   static constexpr int rows = 24, batched_rows = 32;
 };
 } // namespace

@@ -7,12 +7,7 @@
 
 namespace fovea::f32 {
 namespace {
-// A core with 32 registers holds 4 rows x 4 lanes; a tile walks the sixteen lanes of a panel in groups, and
-// the chains stay the same.
-struct scalar : scalar_isa {
-  using shapes = shape_list<shape<4, 1, 4>, shape<2, 1, 8>, shape<1, 1, 8>>;
-  static constexpr int rows = 24;
-};
+struct scalar : scalar_isa {};
 } // namespace
 
 template <>

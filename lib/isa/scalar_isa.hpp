@@ -2,6 +2,7 @@
 #pragma once
 #include <cstring>
 
+#include "f32/kernel/shapes.hpp"
 #include "isa/contract.hpp"
 
 namespace fovea::f32 {
@@ -9,7 +10,12 @@ namespace fovea::f32 {
 struct scalar_isa : isa_defaults {
   using reg = float;
   static constexpr int lanes = 1;
-#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FP) && (__ARM_FP & 2)
+  // A core with 32 registers holds 4 rows x 4 lanes. A tile walks the sixteen lanes of a panel in groups, and
+  // the chains of products stay the same.
+  using shapes = shape_list<shape<4, 1, 4>, shape<2, 1, 8>, shape<1, 1, 8>>;
+  using product_shapes = shape_list<shape<4, 1, 4>, shape<1, 2, 8>>;
+  static constexpr int rows = 24;
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FP) // each FPU of these cores
   static constexpr bool converts_f16 = true;
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {
     const uint32_t half = *p;

@@ -9,10 +9,7 @@
 
 namespace fovea::f32 {
 namespace {
-struct scalar_no_fma : no_fma_isa {
-  using shapes = shape_list<shape<4, 1, 4>, shape<2, 1, 8>, shape<1, 1, 8>>;
-  static constexpr int rows = 24;
-};
+struct scalar_no_fma : no_fma_isa {};
 } // namespace
 
 template <>

@@ -30,6 +30,7 @@ struct layer_calls {
   int32_t multiply_heads(const block& b);
 
  private:
+  int32_t attend_integers(const block& b);
   int32_t multiply(const fovea_product& product, int32_t argument);
   int32_t multiply_part(const fovea_linear& w, int32_t from, int32_t count, const fovea_rows_in& x,
                         tokens_of tokens, float* y, ptrdiff_t stride, int32_t argument);

@@ -1,7 +1,8 @@
 // Memory of a layer: rows of queries, keys, values and heads, and how many of them are there at a time.
 #include "common/build.hpp"
 
-#include "layer/plan.hpp"
+#include "fovea/fixed.h"
+#include "layer/integers.hpp"
 
 namespace fovea::layer {
 namespace {
@@ -83,7 +84,12 @@ int64_t least_inner(const layer_plan& p) {
   for (const fovea_linear* linear : all)
     if (linear->packed)
       most = larger(most, static_cast<int64_t>(FOVEA_MULTIPLY_SCRATCH(linear->in, 1, linear->dtype)));
-  return most;
+  if (!p.in_integers) return most;
+  int64_t integers = 0;
+  for (int32_t s = 0; s < p.sequences; ++s)
+    integers = larger(integers, bytes_of_integers(p, p.queries_of(s).count, p.keys_of(s)));
+  return larger(most, integers + larger(static_cast<int64_t>(FOVEA_SCRATCH(p.dim, p.v_dim)),
+                                        static_cast<int64_t>(FOVEA_FIXED_SCRATCH_ROWS(p.dim, p.v_dim))));
 }
 
 int64_t panels_before(const layer_plan& p, int32_t sequence) {

@@ -1,9 +1,8 @@
 // Validation of a layer: its shape, its sequences, and the memory that the caller gave.
 #include "common/build.hpp"
 
-#include "layer/plan.hpp"
-
 #include "f32/kernel.hpp"
+#include "layer/integers.hpp"
 
 namespace fovea::layer {
 namespace {
@@ -20,6 +19,15 @@ int32_t check_reserved(const fovea_layer_call& c) {
                  f32::all_zero(w.reserved, sizeof w.reserved / sizeof *w.reserved)
              ? int32_t{FOVEA_OK}
              : refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+}
+
+int32_t longest(const layer_plan& p, bool keys) {
+  int32_t most = 0;
+  for (int32_t s = 0; s < p.sequences; ++s) {
+    const int32_t count = keys ? p.keys_of(s) : p.queries_of(s).count;
+    most = most < count ? count : most;
+  }
+  return most;
 }
 
 // Heads, and outputs of W_Q, W_K, W_V that belong to them.
@@ -39,13 +47,15 @@ int32_t check_weights(const fovea_layer& w, layer_plan& p) {
   p.joined = is_empty(w.k) && is_empty(w.v);
   if (w.q.out != (p.joined ? q + k + v : q)) return refusal(FOVEA_SIZE, FOVEA_ARG_Q);
   if (!p.joined && w.k.out != k) return refusal(FOVEA_SIZE, FOVEA_ARG_K);
-  if (!p.joined && (w.v.out != v || w.v.in != w.k.in)) return refusal(FOVEA_SIZE, FOVEA_ARG_V);
+  if (!p.joined && w.v.out != v) return refusal(FOVEA_SIZE, FOVEA_ARG_V);
   if (w.out.in != heads) return refusal(FOVEA_SIZE, FOVEA_ARG_OUT);
   p.unit = heads_of_products(p.dim | p.v_dim);
   const bool cuts = !p.joined || (p.q_width % 16 == 0 && p.k_width % 16 == 0);
   if (!cuts || p.unit > p.kv_heads) p.unit = p.kv_heads;
   if (p.cross && !cuts) return refusal(FOVEA_ALIGN, FOVEA_ARG_Q); // W_K cannot be taken out of the matrix
-  if (w.attention != FOVEA_F32) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
+  if (w.attention != FOVEA_F32 && w.attention != FOVEA_I8)
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
+  p.in_integers = w.attention == FOVEA_I8;
   return FOVEA_OK;
 }
 
@@ -142,15 +152,19 @@ int32_t check_memory(const fovea_layer_call& c, layer_plan& p) {
   byte_range* in = p.bytes.in;
   const fovea_layer& w = *c.layer;
   if (const int32_t s = check_float_rows(c.x, p.tokens, w.q.in, FOVEA_ARG_X, in[footprint::x])) return s;
-  p.x = p.context = c.x;
-  if (c.context.data) {
-    p.context = c.context;
-    if (const int32_t s = check_float_rows(c.context, p.context_tokens, (p.joined ? w.q : w.k).in,
+  p.x = p.context = p.values = c.x;
+  if (c.context.data) p.context = p.values = c.context;
+  if (c.values.data) p.values = c.values;
+  if (c.context.data || c.values.data) {
+    if (const int32_t s = check_float_rows(p.context, p.context_tokens, (p.joined ? w.q : w.k).in,
                                            FOVEA_ARG_CONTEXT, in[footprint::context]))
       return s;
-  } else if (!p.cross && !p.joined && w.k.in != w.q.in) {
-    return refusal(FOVEA_SIZE, FOVEA_ARG_K);
+    if (const int32_t s = check_float_rows(p.values, p.context_tokens, (p.joined ? w.q : w.v).in,
+                                           FOVEA_ARG_VALUES, in[footprint::values]))
+      return s;
   }
+  if (!p.joined && !p.cross && w.k.in != w.q.in) return refusal(FOVEA_SIZE, FOVEA_ARG_K);
+  if (!p.joined && !c.kv && !c.values.data && w.v.in != w.k.in) return refusal(FOVEA_SIZE, FOVEA_ARG_V);
   if (c.kv)
     if (const int32_t s = f32::check_rows({c.kv, 1, 1, 1}, sizeof(float), FOVEA_ARG_KV, in[footprint::kv]))
       return s;
@@ -165,15 +179,6 @@ int32_t check_memory(const fovea_layer_call& c, layer_plan& p) {
   return c.residual.data
              ? check_float_rows(c.residual, p.tokens, w.out.out, FOVEA_ARG_RESIDUAL, in[footprint::residual])
              : int32_t{FOVEA_OK};
-}
-
-int32_t longest(const layer_plan& p, bool keys) {
-  int32_t most = 0;
-  for (int32_t s = 0; s < p.sequences; ++s) {
-    const int32_t count = keys ? p.keys_of(s) : p.queries_of(s).count;
-    most = most < count ? count : most;
-  }
-  return most;
 }
 
 // Weights and biases; what is wrong with them, their products tell.
@@ -275,7 +280,8 @@ int32_t make_plan(const fovea_layer_call* call, purpose why, layer_plan& p) {
   p.weights = c.layer;
   if (const int32_t s = check_reserved(c)) return s;
   if (c.cache) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_CACHE);
-  if (c.context.data && c.kv) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_KV);
+  if ((c.context.data || c.values.data) && c.kv) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_KV);
+  if (c.values.data && !c.context.data) return refusal(FOVEA_NULL, FOVEA_ARG_CONTEXT);
   p.cross = why == purpose::project_context || c.context.data || c.kv || c.context_tokens || c.context_starts;
   if (p.cross && !c.context.data && !c.kv && c.context_tokens) return refusal(FOVEA_NULL, FOVEA_ARG_CONTEXT);
   if (const int32_t s = check_weights(*c.layer, p)) return s;
@@ -284,6 +290,11 @@ int32_t make_plan(const fovea_layer_call* call, purpose why, layer_plan& p) {
   if (const int32_t s = check_rotation(c, p)) return s;
   if (const int32_t s = check_stage(c, p)) return s;
   if (const int32_t s = check_options(c)) return s;
+  if (p.in_integers) {
+    if (const int32_t s = check_integer_options(c.how, longest(p, true))) return s;
+    if (c.kv || why == purpose::project_context)
+      return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_KV); // panels of floats
+  }
   if (const int32_t s = check_memory(c, p)) return s;
   if (const int32_t s = place_options(c, p)) return s;
   place_weights(p);

@@ -16,6 +16,7 @@ struct footprint {
   enum input {
     x,
     context,
+    values,
     kv,
     residual,
     starts,
@@ -46,7 +47,8 @@ struct layer_plan {
   bool joined;  // W_Q, W_K and W_V are one matrix
   bool cross;   // keys and values come from a context, or were computed before
   bool rotates;
-  fovea_rows_in x, context; // context is x in self-attention
+  bool in_integers;                 // the attention
+  fovea_rows_in x, context, values; // both others are x in self-attention
   int32_t sequences, tokens, context_tokens;
   int32_t part, parts;
   int32_t place; // of the float kernels

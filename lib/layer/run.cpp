@@ -4,6 +4,7 @@
 
 #include "f32/kernel.hpp"
 #include "layer/calls.hpp"
+#include "layer/integers.hpp"
 
 namespace fovea::layer {
 namespace {
@@ -67,8 +68,9 @@ void layer_calls::finish_heads(float* at, ptrdiff_t stride, int32_t heads, const
   if (weight)
     for (int32_t h = 0; h < heads; ++h) {
       float* head = at + static_cast<ptrdiff_t>(h) * p.dim;
-      f32::run_at(p.place, f32::norm_job{head, nullptr, weight, nullptr, nullptr, head, stride, 0, 0, stride,
-                             tokens.count, p.dim, p.norm_epsilon, false, p.weights->norm_plus_one != 0});
+      f32::run_at(p.place,
+                  f32::norm_job{head, nullptr, weight, nullptr, nullptr, head, stride, 0, 0, stride,
+                                tokens.count, p.dim, p.norm_epsilon, false, p.weights->norm_plus_one != 0});
     }
   if (!p.rotates) return;
   f32::rotate_job job = p.rotate;
@@ -111,8 +113,7 @@ int32_t layer_calls::project_keys(const block& b, tokens_of tokens) {
                                         b.heads() * p.dim, p.context, tokens, k, rows.k_stride, FOVEA_ARG_K))
       return s;
     if (const int32_t s = multiply_part(p.joined ? w.q : w.v, first_v + b.first_head * p.v_dim,
-                                        b.heads() * p.v_dim, p.context, tokens, v, rows.k_stride,
-                                        FOVEA_ARG_V))
+                                        b.heads() * p.v_dim, p.values, tokens, v, rows.k_stride, FOVEA_ARG_V))
       return s;
   }
   finish_heads(k, rows.k_stride, b.heads(), w.k_norm, tokens, b, p.cross);
@@ -121,7 +122,7 @@ int32_t layer_calls::project_keys(const block& b, tokens_of tokens) {
 
 int32_t layer_calls::project_values(tokens_of tokens, float* to) {
   const int32_t first = p.joined ? p.q_width + p.k_width : 0;
-  return multiply_part(p.joined ? p.weights->q : p.weights->v, first, p.v_width, p.context, tokens, to,
+  return multiply_part(p.joined ? p.weights->q : p.weights->v, first, p.v_width, p.values, tokens, to,
                        p.v_width, FOVEA_ARG_V);
 }
 
@@ -233,7 +234,30 @@ int64_t choose_weights(fovea_weights& w, int32_t all_heads, int32_t first, int32
 
 } // namespace
 
+// A worker takes whole heads: each is quantised once.
+int32_t layer_calls::attend_integers(const block& b) {
+  int32_t unit = 0;
+  for (int32_t s = b.first_sequence; s < b.end_sequence; ++s)
+    for (int32_t h = b.first_head; h < b.end_head; ++h) {
+      if (unit++ % p.parts != p.part) continue;
+      const block one{s, s + 1, h, h + 1, b.queries, b.context};
+      integer_head head{p, attention_of(one, s), 0};
+      const ptrdiff_t skipped = h - b.first_head;
+      head.a.q.data = static_cast<const float*>(head.a.q.data) + skipped * p.group * p.dim;
+      head.a.k.data = static_cast<const float*>(head.a.k.data) + skipped * p.dim;
+      head.a.v.data = static_cast<const float*>(head.a.v.data) + skipped * p.v_dim;
+      head.a.part = {};
+      head.counting = p.cross ? head.a.queries : head.a.keys; // padding of queries is that of keys
+      if (only_checks) most_scratch = larger(most_scratch, best_integer_scratch(head));
+      if (const int32_t status = only_checks ? check_integers(head)
+                                             : attend_in_integers(head, scratch, scratch_size))
+        return status;
+    }
+  return FOVEA_OK;
+}
+
 int32_t layer_calls::attend(const block& b) {
+  if (p.in_integers) return attend_integers(b);
   int64_t before = weights_before;
   for (int32_t s = b.first_sequence; s < b.end_sequence; ++s) {
     fovea_attention a = attention_of(b, s);

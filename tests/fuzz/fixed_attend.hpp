@@ -40,18 +40,7 @@ class runner {
       finding("scratch of " + std::to_string(least) + " to " + std::to_string(best) + ", promised " +
                   std::to_string(promised),
               in_words(a));
-    switch (in.between(0, 5)) {
-      case 1:
-        return least;
-      case 2:
-        return promised;
-      case 3:
-        return best + static_cast<size_t>(in.between(0, 200));
-      case 4:
-        return least + in.word() * (best - least) / 65536;
-      default:
-        return best;
-    }
+    return draw_scratch_size(in, least, promised, best);
   }
 
   // Results leave their memory as it was; then nothing may differ from what was remembered.

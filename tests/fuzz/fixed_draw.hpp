@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "bytes.hpp"
 #include "data.hpp"
+#include "draw.hpp"
 #include "fixed_rules.hpp"
 #include "fovea/fixed.hpp"
 
@@ -69,16 +69,7 @@ class drawn_call {
   }
 
   void draw_visibility(bytes& in) {
-    const uint32_t which = in.byte();
-    const auto near = [&] { return std::max(0, call.first_key + in.between(-20, call.keys + 20)); };
-    if ((which & 1) != 0) call.flags |= FOVEA_CAUSAL;
-    if ((which & 6) == 6)
-      call.flags |= FOVEA_POSITION, call.position = call.first_key + in.between(-20, call.keys + 20);
-    if ((which & 8) != 0)
-      call.flags |= FOVEA_WINDOW, call.window_left = in.between(-3, 100),
-                                  call.window_right = in.between(-3, 100);
-    if ((which & 48) == 48) call.prefix = near();
-    if ((which & 0x50) == 0x50) call.keep_first = near();
+    const uint32_t which = fuzz::draw_visibility(in, call, 100);
     const int32_t far[] = {INT32_MAX, INT32_MIN, (1 << 27) + 1, 1 << 30, -(1 << 30), INT32_MAX - 100};
     if ((which & 0xc6) == 0xc6) call.position = in.one_of(far);
   }

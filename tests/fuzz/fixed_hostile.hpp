@@ -146,11 +146,7 @@ inline void check_hostile(const fovea_fixed_attention& before, memory& all, byte
   judge j;
   judge_call(a, true, j);
   const int32_t status = fovea_fixed_check(&a);
-  const ruling r = j.result();
-  if (r.is == verdict::illegal && status == FOVEA_OK)
-    finding(std::string("an illegal call is accepted: ") + r.why, in_words(a));
-  if (r.is == verdict::legal && status != FOVEA_OK)
-    finding("a legal call is refused: " + status_text(status), in_words(a));
+  check_status(j.result(), status, in_words(a));
   if (status != FOVEA_OK) return check_refusal(a, status, all, in);
   for (const auto* ranges : {&j.inputs(), &j.outputs()})
     for (const range& x : *ranges)

@@ -7,10 +7,6 @@
 
 namespace fuzz {
 
-constexpr uint32_t special_bits[] = {
-    0,          0x80000000u, 0x3f800000u, 0x7fc00001u, 0x7f800001u, 0xffffffffu, 0x7f800000u, 0xff800000u,
-    0x00000001, 0x807fffffu, 0x00800000u, 0x7f7fffffu, 0xff7fffffu, 0x7f000000u, 0x2b800000u, 0xcb000000u};
-
 // Calls with a judge: a status that contradicts the ruling, or bytes that a refusal wrote, are findings. True
 // when the call was made.
 template <class Make>
@@ -21,10 +17,7 @@ bool agrees(const judge& j, memory& all, const std::string& words, const Make& m
   all.remember();
   const naming name([&] { return words; });
   const int32_t status = make();
-  if (j.decided() && status == FOVEA_OK)
-    finding(std::string("an illegal call is accepted: ") + j.result().why, words);
-  if (j.result().is == verdict::legal && status != FOVEA_OK)
-    finding("a legal call is refused: " + status_text(status), words);
+  check_status(j.result(), status, words);
   if (status != FOVEA_OK && !all.unchanged()) finding("a refused call wrote", words);
   return status == FOVEA_OK;
 }

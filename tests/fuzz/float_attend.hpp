@@ -48,18 +48,7 @@ class runner {
                  promised = FOVEA_SCRATCH(a.dim, reference::v_dim(a));
     if (least == 0 || best < least || least > promised)
       wrong("scratch of " + std::to_string(least) + " to " + std::to_string(best), a);
-    switch (in.between(0, 5)) {
-      case 1:
-        return least;
-      case 2:
-        return promised;
-      case 3:
-        return best + static_cast<size_t>(in.between(0, 200));
-      case 4:
-        return least + in.word() * (best - least) / 65536;
-      default:
-        return best;
-    }
+    return draw_scratch_size(in, least, promised, best);
   }
 
   void expect(int32_t status, const char* by) const {

@@ -5,15 +5,12 @@
 #include <limits>
 #include <sstream>
 
-#include "bytes.hpp"
 #include "data.hpp"
+#include "draw.hpp"
 #include "float_rules.hpp"
 
 namespace fuzz {
 
-constexpr uint32_t special_bits[] = {
-    0,          0x80000000u, 0x3f800000u, 0x7fc00001u, 0x7f800001u, 0xffffffffu, 0x7f800000u, 0xff800000u,
-    0x00000001, 0x807fffffu, 0x00800000u, 0x7f7fffffu, 0xff7fffffu, 0x7f000000u, 0x2b800000u, 0xcb000000u};
 constexpr float sizes[] = {1,    1,     1,     1,      30,     1e-3f, 1e4f, 4e6f,
                            1e9f, 1e19f, 3e38f, 1e-38f, 1e-42f, 0,     100,  1e-19f};
 
@@ -69,16 +66,7 @@ class drawn_call {
   }
 
   void draw_visibility(bytes& in) {
-    const uint32_t which = in.byte();
-    const auto near = [&] { return std::max(0, call.first_key + in.between(-20, call.keys + 20)); };
-    if ((which & 1) != 0) call.flags |= FOVEA_CAUSAL;
-    if ((which & 6) == 6)
-      call.flags |= FOVEA_POSITION, call.position = call.first_key + in.between(-20, call.keys + 20);
-    if ((which & 8) != 0)
-      call.flags |= FOVEA_WINDOW, call.window_left = in.between(-3, 60),
-                                  call.window_right = in.between(-3, 60);
-    if ((which & 48) == 48) call.prefix = near();
-    if ((which & 0x50) == 0x50) call.keep_first = near();
+    const uint32_t which = fuzz::draw_visibility(in, call, 60);
     if (which == 0xff) call.position = in.one_in(2) ? INT32_MAX : INT32_MIN;
   }
 

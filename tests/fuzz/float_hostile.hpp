@@ -116,11 +116,7 @@ inline void check_hostile(fovea_attention a, memory& all, bytes& in) {
   judge j;
   judge_call(a, true, j);
   const int32_t status = fovea_check(&a);
-  const ruling r = j.result();
-  if (r.is == verdict::illegal && status == FOVEA_OK)
-    finding(std::string("an illegal call is accepted: ") + r.why, in_words(a));
-  if (r.is == verdict::legal && status != FOVEA_OK)
-    finding("a legal call is refused: " + status_text(status), in_words(a));
+  check_status(j.result(), status, in_words(a));
   if (status != FOVEA_OK) return check_refusal(a, status, all, in);
   for (const range& x : j.inputs())
     if (!all.owns(x)) return;

@@ -69,10 +69,7 @@ inline void check_matvec(bytes& in, bool hostile) {
     const int32_t status = rows == 1 && stride == 0 && in.one_in(2)
                                ? fovea_dot(matrix, vector, columns, which, result)
                                : fovea_matvec(matrix, stride, vector, rows, columns, which, result);
-    if (j.decided() && status == FOVEA_OK)
-      finding(std::string("an illegal call is accepted: ") + j.result().why, words);
-    if (j.result().is == verdict::legal && status != FOVEA_OK)
-      finding("a legal call is refused: " + status_text(status), words);
+    check_status(j.result(), status, words);
     for (int32_t r = 0; status == FOVEA_OK && r < rows; ++r) {
       const float expected = written_dot(matrix + r * (stride == 0 ? columns : stride), vector, columns);
       const bool same = std::memcmp(&result[r], &expected, 4) == 0 ||

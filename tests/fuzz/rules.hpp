@@ -51,6 +51,14 @@ class judge {
   std::vector<range> read_, written_;
 };
 
+// A status that contradicts the ruling is a finding. `call` describes the call.
+inline void check_status(const ruling& r, int32_t status, const std::string& call) {
+  if (r.is == verdict::illegal && status == FOVEA_OK)
+    finding(std::string("an illegal call is accepted: ") + r.why, call);
+  if (r.is == verdict::legal && status != FOVEA_OK)
+    finding("a legal call is refused: " + status_text(status), call);
+}
+
 // Strides of 0 become what they stand for.
 inline void resolve(ptrdiff_t& head, ptrdiff_t& token, wide tokens, wide dim) {
   if (token == 0) token = static_cast<ptrdiff_t>(dim);

@@ -24,6 +24,7 @@ check() {
   tools/check/symbols build/host/lib/libfovea.a
   tools/check/sizes build/host/lib/libfovea.a
   tools/check/readme
+  tools/check/names
   tools/check/systems || [ $? = 77 ]
 }
 

@@ -4,9 +4,12 @@
 
 namespace fovea::f32 {
 
-// What all rows of a tile have in common in one block: nothing; one run that begins with the same whole
-// vector; the run as a whole.
-enum class same_keys { none, begin, all };
+// Which keys of one block the rows of a tile share.
+enum class same_keys {
+  none,
+  begin, // each row sees one run, and all runs begin with the same whole vector
+  all    // all rows see the same run
+};
 
 // What each row sees: two runs of keys, counted from the block's first. Later rows see later keys.
 struct key_runs {

@@ -10,7 +10,7 @@ constexpr float ln_2 = 6.93147181e-1f;
 // 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits.
 constexpr float magic = 12582912.f;
 constexpr float power_magic = magic + 127; // then the low bits are the exponent of a float
-// Exponents stop here: 2^-100 cannot be seen beside 1, and is far from denormal.
+// The lowest exponent: 2^-100 does not change a sum of 1 or more, and is far from denormal.
 constexpr float deepest = -100.f;
 constexpr float lowest = -3e38f;         // the reference of a row that has seen no key
 constexpr float exact_limit = 4194048.f; // below it, power_magic - top is exact
@@ -20,7 +20,7 @@ FOVEA_INLINE floats<Isa, N> rounded(const floats<Isa, N>& x) {
   const auto m = floats<Isa, N>::all(magic);
   return (x + m) - m;
 }
-// From 2^23 on every float is an integer, and magic would round it: there x itself.
+// From 2^23 on every float is an integer, and adding magic would round it: there x itself.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> if_small(const floats<Isa, N>& x, const floats<Isa, N>& integer) {
   constexpr float limit = 8388608.f;
@@ -53,10 +53,10 @@ FOVEA_INLINE typename Isa::reg exp2_slope(typename Isa::reg r, float times = 1) 
 // happens in the exponent, without rounding. The power of two is multiplied, so that a NaN stays one whatever
 // its bits.
 //
-// Where one instruction tells what is left of the nearest integer, it takes halfway to the even one, and t
-// must do so, too: with an even top that wants an even bias, 128, and half of everything to make up for it.
-// The others take halfway to the odd one. It is the same, as the polynomial at 1/2 is twice that at -1/2, to
-// the bit.
+// An ISA that tells_fraction has one instruction for x - its nearest integer, which rounds halves to even. So
+// t must round to even, too: its bias is even, 128 instead of 127, and the result is multiplied by 1/2. The
+// other ISAs round halves to odd. Both give the same bits, as the polynomial at 1/2 is exactly twice that at
+// -1/2.
 template <class Isa>
 constexpr float shift_of = Isa::tells_fraction ? power_magic + 1 : power_magic;
 
@@ -73,8 +73,9 @@ FOVEA_INLINE typename Isa::reg exp2_reg(typename Isa::reg score, typename Isa::r
     return Isa::mul(Isa::fma(exp2_slope<Isa>(r), r, Isa::spread(1.f)), Isa::power(t));
   }
 }
-// The same for sixteen lanes where a product overwrites what it is added to: terms come anew with each
-// product, sixteen times each, and (slope * r + 1) * 2^n becomes slope * 2^n * r + 2^n, which rounds alike.
+// The same for sixteen lanes on an ISA whose multiply-add overwrites its summand. So each product loads its
+// term, sixteen times repeated, and (slope * r + 1) * 2^n is computed as slope * 2^n * r + 2^n, which rounds
+// the same.
 struct repeated_terms {
   float of[5][16];
   constexpr repeated_terms() : of{} {

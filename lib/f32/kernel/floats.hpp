@@ -131,14 +131,14 @@ FOVEA_INLINE float smallest(const f32x16<Isa>& x) {
   return 0 - largest(f32x16<Isa>::all(0) - x);
 }
 
-// The sums of sixteen lanes of each of as many rows as a register has lanes: a lane for each row, whose lanes
-// stand one after another.
+// The sums of sixteen lanes, for as many rows as a register has lanes: one lane for each row. Rows stand one
+// after another.
 template <class Isa>
 FOVEA_INLINE one_register<Isa> sums_of_rows(const float* rows) {
   return {{Isa::join_rows(rows, [](auto a, auto b) FOVEA_LAMBDA_INLINE { return Isa::add(a, b); })}};
 }
 
-// Collects the same for largest numbers. Where an ISA does not join rows, each is reduced for itself.
+// Collects the largest numbers of rows. Where an ISA does not join rows, each row is reduced on its own.
 template <class Isa>
 class largest_of_rows {
  public:
@@ -162,7 +162,7 @@ class largest_of_rows {
   alignas(64) float at_[Isa::lanes * (Isa::joins_rows ? 16 : 1)];
 };
 
-// The first n elements of a row that may end before the sixteenth; nothing behind them is touched.
+// The first n elements of a row that may end before the sixteenth. Nothing after them is read.
 template <class Isa, int N>
 FOVEA_INLINE floats<Isa, N> load_first(const float* p, int n, floats<Isa, N>) {
   alignas(64) float t[N] = {};

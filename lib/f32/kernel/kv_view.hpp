@@ -13,8 +13,8 @@ struct key_rows {
   ptrdiff_t stride;
   int from, to, past;
 
-  // How many are scored by steps of so many, the last of which may begin among keys that have been scored
-  // already: what is seen, but a whole step at least. 0 where keys do not fill one.
+  // How many keys are scored in steps of this size: the seen ones, but at least one step. The last step may
+  // repeat keys of the one before it. 0 where the keys do not fill one step.
   int scored(int step) const { return past - from < step ? 0 : to - from < step ? step : to - from; }
 };
 
@@ -24,13 +24,37 @@ struct key_panels {
   int from, to;
 };
 
+// The segment that holds an absolute key; one before it if none does.
+inline const fovea_segment& segment_of(const fovea_segments& map, int64_t key) {
+  int32_t i = map.count - 1;
+  while (i > 0 && map.at[i].first_key > key) --i;
+  return map.at[i];
+}
+
 // Rows of V of a block.
 template <class Element>
 struct value_rows {
-  const typename Element::stored* at; // of key `first` of the block
+  using stored = typename Element::stored;
+  const stored* at; // of key `first` of the block
   ptrdiff_t stride;
   int first;
-  FOVEA_INLINE const typename Element::stored* row(int key) const { return at + (key - first) * stride; }
+  const fovea_segments* map; // null: all rows stand there
+  int64_t block;
+  int32_t kv_head;
+
+  FOVEA_INLINE const stored* row(int key) const {
+    return __builtin_expect(map != nullptr, 0) ? row_in_segment(key) : at + (key - first) * stride;
+  }
+  __attribute__((noinline)) const stored* row_in_segment(int key) const {
+    const fovea_segment& s = segment_of(*map, block + key);
+    return static_cast<const stored*>(s.v) + kv_head * s.v_head_stride +
+           static_cast<ptrdiff_t>(block + key - s.first_key) * stride;
+  }
+  // How many of keys from .. to-1 stand side by side.
+  int side_by_side(int from, int to) const {
+    const fovea_segment& s = segment_of(*map, block + from);
+    return static_cast<int>(smaller(s.first_key + int64_t{s.keys} - block, to)) - from;
+  }
 };
 
 // K and V of one KV head.
@@ -40,7 +64,7 @@ class kv_view : element_contract<Element> {
   using stored = typename Element::stored;
 
   kv_view(const plan& p, int32_t kv_head)
-      : p_(p), k_(p.k.data + kv_head * p.k.head), v_(p.v.data + kv_head * p.v.head) {}
+      : p_(p), k_(p.k.data + kv_head * p.k.head), v_(p.v.data + kv_head * p.v.head), kv_head_(kv_head) {}
 
   // Keys begin .. end-1 of the block that begins with absolute key `block`.
   key_rows<Element> keys(int64_t block, int begin, int end) const {
@@ -53,15 +77,22 @@ class kv_view : element_contract<Element> {
     return k_ + static_cast<ptrdiff_t>(absolute - p_.see.first_key) * p_.k.token;
   }
   ptrdiff_t key_stride() const { return p_.k.token; }
-  // Panel i (absolute key / 16) of a cache.
-  const float* panel(int64_t i) const {
-    return k_ + static_cast<ptrdiff_t>(i - p_.see.first_key / 16) * 16 * p_.dim;
+  // Panels of a cache: those of keys from .. to-1 of a block, or as many of them as stand side by side.
+  key_panels panels(int64_t block, int from, int to) const {
+    if (p_.segments) return panels_in_segment(block, from, to);
+    const ptrdiff_t panel = static_cast<ptrdiff_t>((block + from) / 16 - p_.see.first_key / 16);
+    return {k_ + panel * 16 * p_.dim, from, to};
   }
 
   value_rows<Element> values(int64_t block) const {
+    if (p_.segments) return {nullptr, p_.v_dim, 0, p_.segments, block, kv_head_};
     const int64_t first = larger(block, p_.see.first_key);
-    return {v_ + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token, p_.v.token,
-            static_cast<int>(first - block)};
+    return {v_ + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token,
+            p_.v.token,
+            static_cast<int>(first - block),
+            nullptr,
+            block,
+            kv_head_};
   }
   // From one KV head to the next.
   ptrdiff_t head_stride() const { return p_.k.head; }
@@ -69,6 +100,15 @@ class kv_view : element_contract<Element> {
  private:
   const plan& p_;
   const stored *k_, *v_;
+  int32_t kv_head_;
+
+  __attribute__((noinline)) key_panels panels_in_segment(int64_t block, int from, int to) const {
+    const fovea_segment& s = segment_of(*p_.segments, block + from);
+    const int64_t end = s.first_key + int64_t{up16(s.keys)} - block;
+    return {static_cast<const float*>(s.k) + kv_head_ * s.k_head_stride +
+                static_cast<ptrdiff_t>(block + from - s.first_key) * p_.dim,
+            from, static_cast<int>(smaller(end, to))};
+  }
 };
 
 } // namespace fovea::f32

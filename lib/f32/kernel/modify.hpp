@@ -78,7 +78,7 @@ FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row) {
           m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr};
 }
 
-// A key that is far away keeps a score, however low: it is held at `lowest`.
+// A key that is far away is not hidden: its score is at least `lowest`.
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> with_alibi(const row_bias& row, int j, const f32x16<Isa>& s) {
   alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -103,7 +103,7 @@ FOVEA_INLINE f32x16<Isa> read_mask(const row_bias& m, int j, int a, int b) {
   return f32x16<Isa>::load(mask);
 }
 
-// A finite bias is a score, however low: it is held at `lowest`. Only -infinity hides.
+// A finite bias does not hide a key: the score is at least `lowest`. Only -infinity hides.
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s) {
   const auto seen = max(fma_by(log2_e, bias, s), f32x16<Isa>::all(lowest)),

@@ -11,8 +11,8 @@ class panels_of_keys {
  public:
   explicit panels_of_keys(const tile_job& job) : job_(job), p_(*job.p), w_(*job.w) {}
 
-  // Calls use(panels) of a KV head until keys begin .. end-1 of the block have been there; both are multiples
-  // of 16.
+  // Calls use(panels) of a KV head until all keys begin .. end-1 of the block have been used. Both are
+  // multiples of 16.
   template <class Use>
   FOVEA_INLINE void each(const kv_view<Element>& head, int64_t block, int begin, int end, Use use) const {
     for (key_panels k{nullptr, begin, begin}; k.from < end; k.from = k.to) {
@@ -30,8 +30,7 @@ class panels_of_keys {
   void find(const kv_view<Element>& head, int64_t block, key_panels& k, int end) const {
     const int64_t panel = (block + k.from) / 16;
     if (job_.chosen.keys == key_source::panel_cache) {
-      k.to = end;
-      k.at = head.panel(panel);
+      k = head.panels(block, k.from, end);
     } else if (job_.chosen.keys == key_source::packed_once) {
       packed_panels& packed = *job_.packed;
       const int64_t past = (block + end) / 16;

@@ -56,53 +56,70 @@ struct strip {
   finish_job finish; // of output `from` and row 0
 };
 
-// A tile: rows first .. first + Shape::rows - 1 by the columns from output `c` on. Of its sums, rows from
-// `fresh` on are wanted, `count` of them.
+// Sums of a tile: of `count` rows from `row` on, by `width` outputs from `c` on.
+struct tile_sums {
+  const float* z;
+  int32_t row, count, c, width;
+};
+
+template <class Isa>
+__attribute__((noinline)) void finish_tile(const strip& s, const tile_sums& t) {
+  const int32_t from = t.c < s.from ? s.from : t.c, to = t.c + t.width < s.to ? t.c + t.width : s.to;
+  const ptrdiff_t skipped = from - s.from;
+  finish_job f = s.finish;
+  f.z = t.z + (from - t.c);
+  f.z_stride = t.width;
+  if (f.bias) f.bias += skipped;
+  if (f.residual) f.residual += t.row * f.residual_stride + skipped;
+  f.y += t.row * f.y_stride + skipped;
+  f.rows = t.count;
+  f.count = to - from;
+  finish_rows<Isa>(f);
+}
+
+// A tile of rows by the columns from output `c` on. Of its rows those from `fresh` on are wanted: `count`,
+// which are row, row + 1, ...
 template <class Isa, class Shape, class Element, class Rows>
 FOVEA_INLINE void product_tile(const product_job& job, const strip& s, int32_t c, const Rows& rows, int fresh,
                                int32_t row, int count) {
   constexpr int width = Shape::vectors * Shape::lanes;
   const auto* w = static_cast<const typename Element::stored*>(job.packed) +
-                  static_cast<ptrdiff_t>(c / 16) * 16 * job.in + c % 16;
+                  static_cast<ptrdiff_t>(static_cast<uint32_t>(c) / 16) * 16 * job.in + (c & 15);
+  const ptrdiff_t next = Shape::lanes < 16 ? Shape::lanes : static_cast<ptrdiff_t>(16) * job.in;
   accumulator<Isa, Shape> acc;
   acc.clear();
-  tile(rows, panels_view{w, static_cast<ptrdiff_t>(16) * job.in, static_cast<ptrdiff_t>(16)}, job.in,
-       load_for<Isa, Shape, Element>{}, acc);
-  alignas(64) float z[Shape::rows * width + 16];
+  tile(rows, panels_view{w, next, static_cast<ptrdiff_t>(16)}, job.in, load_for<Isa, Shape, Element>{}, acc);
+  alignas(Isa::lanes * sizeof(float)) float z[Shape::rows * width + (Isa::lanes > 1 ? 16 : 0)];
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(z + m * width + n * Shape::lanes); });
-  const int32_t from = c < s.from ? s.from : c, to = c + width < s.to ? c + width : s.to;
-  finish_job f = s.finish;
-  f.z = z + fresh * width + (from - c);
-  f.z_stride = width;
-  if (f.bias) f.bias += from - s.from;
-  if (f.residual) f.residual += row * f.residual_stride + (from - s.from);
-  f.y += row * f.y_stride + (from - s.from);
-  f.rows = count;
-  f.count = to - from;
-  finish_rows<Isa>(f);
+  finish_tile<Isa>(s, {z + fresh * width, row, count, c, width});
 }
 
-// Rows row .. end-1 in groups of one shape, each by all columns of a strip.
+// Rows row .. end-1 in groups of one shape, by columns from output c on: as many whole ones as a strip has,
+// then what is left by narrower shapes.
+template <class Isa, class Shape, class Element>
+FOVEA_INLINE void product_columns(const product_job& job, const strip& s, int32_t c, int32_t row,
+                                  int32_t end) {
+  constexpr int width = Shape::vectors * Shape::lanes, step = width < 16 ? width : 16;
+  for (; c + width < s.to + step; c += width)
+    for (int32_t r = row; r < end; r += Shape::rows) {
+      const int count = end - r < Shape::rows ? end - r : Shape::rows;
+      if constexpr (repeats_last_row<Shape>) {
+        const last_row_repeated<Shape::rows> rows(job.x + r * job.x_stride, job.x_stride, count);
+        product_tile<Isa, Shape, Element>(job, s, c, rows, 0, r, count);
+      } else {
+        const int32_t first = r + count - Shape::rows;
+        const rows_view<Isa, Shape::rows, ptrdiff_t> rows(job.x + first * job.x_stride, job.x_stride);
+        product_tile<Isa, Shape, Element>(job, s, c, rows, r - first, r, count);
+      }
+    }
+  if constexpr (width > 16) product_columns<Isa, fewer_vectors<Shape>, Element>(job, s, c, row, end);
+}
+
 template <class Isa, class Shape, class Element>
 __attribute__((noinline)) void product_groups(const product_job& job, const strip& s, int32_t row,
                                               int32_t end) {
-  int32_t c = s.from & -Shape::lanes;
-  by_columns<Shape>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {
-    using whole = decltype(tile_shape);
-    constexpr int width = whole::vectors * whole::lanes;
-    for (; c + width <= ((s.to + whole::lanes - 1) & -whole::lanes); c += width)
-      for (int32_t r = row; r < end; r += whole::rows) {
-        const int count = end - r < whole::rows ? end - r : whole::rows;
-        if constexpr (repeats_last_row<whole>) {
-          const last_row_repeated<whole::rows> rows(job.x + r * job.x_stride, job.x_stride, count);
-          product_tile<Isa, whole, Element>(job, s, c, rows, 0, r, count);
-        } else {
-          const int32_t first = r + count - whole::rows;
-          const rows_view<Isa, whole::rows, ptrdiff_t> rows(job.x + first * job.x_stride, job.x_stride);
-          product_tile<Isa, whole, Element>(job, s, c, rows, r - first, r, count);
-        }
-      }
-  });
+  constexpr int lanes = Shape::vectors * Shape::lanes < 16 ? Shape::lanes : 16;
+  product_columns<Isa, Shape, Element>(job, s, s.from & -lanes, row, end);
 }
 
 // Rows row .. end-1 in as few groups as possible: phase(shape, row, end) for each shape that is needed.
@@ -122,7 +139,7 @@ FOVEA_INLINE void by_rows(shape_list<Shape, Smaller...> shapes, int32_t row, int
 
 template <class Isa, class Element>
 FOVEA_INLINE void multiply_strip(const product_job& job, const strip& s, int32_t row, int32_t end) {
-  by_rows(typename Isa::shapes{}, row, end, [&](auto shape, int32_t from, int32_t to) {
+  by_rows(typename Isa::product_shapes{}, row, end, [&](auto shape, int32_t from, int32_t to) {
     product_groups<Isa, decltype(shape), Element>(job, s, from, to);
   });
 }

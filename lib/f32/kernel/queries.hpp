@@ -9,7 +9,7 @@
 
 namespace fovea::f32 {
 
-// How many KV heads share a tile. Where it is always one, compilers know.
+// How many KV heads share a tile; a constant for ISAs that never batch heads.
 template <class Isa>
 FOVEA_INLINE int heads_of(const tile_job& job) {
   return Isa::batched_rows > 0 ? job.heads : 1;

@@ -1,5 +1,5 @@
-// The reference of a row: the even number nearest to the largest score so far. Weights are powers of two of
-// what a score is above it.
+// The reference of a row is the even number nearest to its largest score so far. The weight of a key is
+// 2^(score - reference).
 #pragma once
 #include "f32/kernel/exp2.hpp"
 #include "f32/kernel/modify.hpp"
@@ -17,8 +17,8 @@ FOVEA_INLINE void walk(int from, int to, Whole whole, Edge edge) {
   }
 }
 
-// The vectors that hold what a row sees, of both runs; or of one that begins with a whole vector, without a
-// look at its begin.
+// The vectors that hold the keys a row sees, of both runs. Where all rows have one run that begins with the
+// same whole vector, without a test of its begin.
 template <same_keys Same, class Whole, class Edge>
 FOVEA_INLINE void walk_runs(const key_runs& runs, int row, Whole whole, Edge edge) {
   if constexpr (Same == same_keys::none) {
@@ -80,7 +80,8 @@ FOVEA_INLINE bool all_exact(const one_register<Isa>& top) {
       Isa::inside(top.r[0], 1 - exact_limit, exact_limit, Isa::spread(0), Isa::spread(__builtin_nanf(""))));
 }
 
-// Scores so large that it is not are first moved to top, with one rounding, and weighed from 0.
+// Where it is not exact, the reference is first subtracted from the scores, with one rounding. They are then
+// weighed relative to 0.
 template <class Isa>
 __attribute__((noinline)) void move_to_top(const key_runs& runs, float* scores, int row, float reference) {
   float* s = scores + row * score_stride;

@@ -82,7 +82,7 @@ class weights_of_rows {
       any = true;
       panels_.each(kv_view<Element>(p_, job_.kv_head), b.first_key, from[row] & -16, up16(to[row]),
                    [&](const key_panels& k) {
-                     with_shape(typename Isa::shapes{}, 1, [&](auto s, int) {
+                     with_shape(typename Isa::shapes{}, 1, [&](auto s) {
                        score_groups<Isa, decltype(s)>(z, k, from, to, row, row + 1);
                      });
                    });

@@ -1,13 +1,13 @@
-// Plain rows in a stream: while one row is weighed, the next but one is searched and the last but one
-// divided. An exponential alone keeps a core waiting for its own chain of products; and between rows nobody
-// waits for a largest score or for a sum.
+// Plain rows in a stream: while row r gets its weights, row r + 2 is searched for its largest score, and row
+// r - 2 is divided by its sum. So the core has other work during the chain of products of an exponential, and
+// between rows it does not wait for a largest score or for a sum.
 #pragma once
 #include "f32/kernel/row_weights.hpp"
 #include "f32/row_jobs.hpp"
 
 namespace fovea::f32 {
 
-// Fewer rows would not flow; and what comes from far away comes sooner to a search that does nothing else.
+// Fewer rows do not fill the stream. Rows from memory arrive sooner in a search that does nothing else.
 FOVEA_INLINE bool streams(const softmax_job& job) {
   return !job.modify.any && job.rows >= 6 && job.columns >= 16 && job.columns <= (1 << 20) / job.rows;
 }

@@ -60,8 +60,8 @@ struct weighing {
   float peak, factor, hidden;
   float shift; // power_magic: a constant that compilers see takes two registers, one for each sign
 };
-// The largest product of score and factor is the peak's. Near: no weight is floored, and nothing is hidden.
-// What is hidden is a product of -infinity, which a factor of 0 cannot give: it gives NaN.
+// The peak has the largest product of score and factor. Near: no weight is floored, and no column is hidden.
+// The product of a hidden column is -infinity. A factor of 0 would make it NaN.
 FOVEA_INLINE weighing weighing_of(const score_range& range, float factor, bool& near) {
   const bool down = factor < 0;
   const float peak = down ? range.low : range.high, deep = down ? range.high : range.low;

@@ -1,8 +1,8 @@
-// Scores for four queries straight from rows of K, where a register holds four fours of numbers: a quarter
-// for each query, a lane of it for each of four keys. Four rows of K are transposed within quarters and
-// stored, and come back a column of four keys at a time, for all quarters at once by the load. So half a
-// shuffle a product is enough, where a register of sixteen keys takes a whole one. The chains are those of
-// the tile: one for each key, over dim, ascending.
+// Scores for four queries from row-major K, with registers of sixteen lanes. A register of sums holds a
+// quarter for each query, and in it a lane for each of four keys. Four rows of K are transposed within
+// quarters and stored. A load then broadcasts one column of four keys to all quarters. That takes half a
+// shuffle per product; a register of sixteen keys takes one. The chains are those of the tile: one for each
+// key, over dim, ascending.
 #pragma once
 #include "f32/kernel/scores_from_rows.hpp"
 
@@ -10,8 +10,8 @@ namespace fovea::f32 {
 
 constexpr int floats_a_group = 4 * scores_4x4_columns;
 
-// The compiler keeps the order of what is before and behind: else it transposes first and multiplies then,
-// and each waits for other pipes.
+// Keeps the compiler from moving code across. It would transpose everything first and then multiply, so that
+// shuffles and products would not overlap.
 FOVEA_INLINE void keep_order() { __asm__ volatile("" ::: "memory"); }
 
 // out[16 * c ..]: column c of each query, four times.
@@ -41,8 +41,8 @@ struct heads_of_keys { // in one tile: how many, from one to the next in K, and 
   int rows;
 };
 
-// Walks the rows of K sixteen columns at a time, step by step and head by head; the last step of a head may
-// begin among keys that have been there already.
+// Walks the rows of K sixteen columns at a time, step by step and head by head. The last step of a head may
+// repeat keys of the step before it.
 class walk_4x4 {
  public:
   template <class Element>
@@ -59,7 +59,7 @@ class walk_4x4 {
   const float* step() const { return row_; } // its first row
   int column() const { return column_; }
   ptrdiff_t stride() const { return stride_; }
-  // Stays where it is at the end: what is transposed then, nobody asks for.
+  // At the end it stays where it is; what is transposed there is not used.
   FOVEA_INLINE void move() {
     column_ += scores_4x4_columns;
     if (column_ < dim_) return;

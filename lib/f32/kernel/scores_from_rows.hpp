@@ -77,8 +77,8 @@ FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q,
   }
 }
 
-// Fetches the next step's rows bit by bit, as much as is used of this one: a burst would wait for memory, and
-// there are too many streams for the hardware to follow.
+// Prefetches the rows of the next step in small pieces, as many as are used of this one. Many at once would
+// wait for memory, and the hardware cannot follow so many streams.
 template <int Keys>
 class next_rows {
  public:

@@ -1,4 +1,4 @@
-// Which tiles the rows of a group take: lists of shapes, largest first, and the ways through them.
+// Which tiles the rows of a group take: lists of shapes, largest first, and how to choose from them.
 #pragma once
 #include <type_traits>
 
@@ -22,7 +22,7 @@ constexpr int smallest_rows(shape_list<Shape, Smaller...>) {
     return Shape::rows;
 }
 
-// Shapes for tiles of three or four rows, of narrow vectors: they prefetch what comes soon.
+// Shapes for tiles of three or four rows, of eight lanes. They prefetch.
 template <class Isa, class Shape>
 constexpr bool is_four_row_shape = Isa::four_row_shapes && Shape::rows == 4 && Shape::lanes == 8;
 
@@ -44,7 +44,7 @@ FOVEA_INLINE void with_shape(shape_list<Shape, Smaller...>, int rest, Phase phas
     if (largest_rows(shape_list<Smaller...>{}) >= rest)
       return with_shape(shape_list<Smaller...>{}, rest, phase);
   }
-  phase(Shape{}, Shape::rows);
+  phase(Shape{});
 }
 
 // Rows of a tile that go into the largest groups. What is left is one smaller group, or two, where one would
@@ -85,15 +85,15 @@ struct rows_of_head {
 };
 
 // Runs a phase over all rows in groups: phase(shape, first row, row after the last).
-template <class Shapes, class Phase>
-FOVEA_INLINE void by_groups_of(Shapes shapes, int rows, Phase phase) {
-  constexpr int most = largest_rows(Shapes{});
+template <class Largest, class... Smaller, class Phase>
+FOVEA_INLINE void by_groups_of(shape_list<Largest, Smaller...> shapes, int rows, Phase phase) {
   const int whole = rows_in_largest(shapes, rows), rest = rows - whole;
-  const auto call = [&](auto shape, int from, int to) { phase(shape, from, to); };
-  if (whole) with_shape(shapes, most, [&](auto shape, int) { call(shape, 0, whole); });
+  if (whole) phase(Largest{}, 0, whole);
   if (rest)
-    with_shape(shapes, rest < most ? rest : rest / 2,
-               [&](auto shape, int n) { call(shape, whole, whole + (rest + n - 1) / n * n); });
+    with_shape(shapes, rest < Largest::rows ? rest : rest / 2, [&](auto shape) {
+      constexpr int n = decltype(shape)::rows;
+      phase(shape, whole, whole + (rest + n - 1) / n * n);
+    });
 }
 template <class Isa, class Phase>
 FOVEA_INLINE void by_groups(int rows, bool same_keys, Phase phase) {

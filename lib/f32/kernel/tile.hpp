@@ -31,8 +31,8 @@ struct accumulator {
   }
 };
 
-// The same pointer, but the compiler no longer knows from where: else it keeps one for each row, most of them
-// in memory.
+// The same pointer, whose origin is hidden from the compiler. Else it keeps a pointer for each row, most of
+// them in memory.
 FOVEA_INLINE const float* forget_origin(const float* p) {
   __asm__("" : "+r"(p));
   return p;
@@ -171,7 +171,7 @@ FOVEA_INLINE void rest_of_turn(const Numbers& x, const Vector& y, vectors_of_b<I
   }
 }
 
-// Eight steps at a time, as often as depth allows; a, b and depth tell what is left.
+// Eight steps at a time, as often as depth allows. Leaves a, b and depth at the steps that remain.
 template <class Rows, class Stored, class Load, class Isa, class Shape>
 FOVEA_INLINE void tile_by_lane(Rows& a, panels_view<Stored>& b, int& depth, Load from,
                                accumulator<Isa, Shape>& acc) {

@@ -1,4 +1,4 @@
-// Which keys a group of rows goes over in the values of a block, and what of them weighs nothing.
+// Which keys a group of rows multiplies in the values of a block, and which of their weights are 0.
 #pragma once
 #include "f32/kernel/block.hpp"
 #include "f32/kernel/kv_view.hpp"
@@ -46,13 +46,14 @@ struct value_group {
   bool finishes; // no row of the group sees keys behind this block, and the output is wanted
   bool may_leak; // some weights are 0, because a mask or the row itself hides keys that other rows see
   bool stair_in, stair_out;
+  bool split;   // values stand in more than one segment
   bool fetches; // V is more than the first cache holds from one tile to the next
   int keys;
   const float* s;                    // weights of the first row for the first key
   const typename Element::stored* v; // values of the first key
 };
 
-// Of keys begin .. end-1, those that a row does not see weigh nothing. Were there any?
+// Sets the weights of those keys begin .. end-1 that a row does not see to 0. Were there any?
 FOVEA_INLINE bool hide_unseen(const key_runs& runs, int row, int begin, int end, float* weights) {
   bool any = false;
   const auto hide = [&](int to) {
@@ -71,10 +72,10 @@ FOVEA_INLINE bool hide_unseen(const key_runs& runs, int row, int begin, int end,
   return any;
 }
 
-// Rows that do not all see the same one run of keys. Where they climb no stair, they go over the keys of all
-// of them, from the first run to the end of the second, and what a row does not see weighs 0. Behind a prefix
-// the second run may begin with a jump, but only once: a first step of one and the right total leave no room
-// for it. Are weights 0?
+// For rows that do not all see the same one run of keys. Where they form no stair, the group multiplies all
+// keys from the first run of any row to the end of the second, and keys that a row does not see get weight 0.
+// After a prefix, runs may begin with one jump. It is no stair then: if the first step is one key and all
+// steps together are rows - 1 keys, there was no jump. Returns whether weights were set to 0.
 template <class Isa, int Rows>
 __attribute__((noinline)) bool look_at_steps(const key_runs& runs, int row, float* s, keys_of_group& keys) {
   constexpr int last = Rows - 1, second = Rows > 1 ? 1 : 0;
@@ -118,12 +119,24 @@ __attribute__((noinline)) void find_keys(const value_phase<Element>& z, const ke
   place_keys<Isa>(z, keys, g);
 }
 
+// Do the keys that rows row .. last see stand in several segments?
+template <class Element>
+__attribute__((noinline)) bool is_split(const value_rows<Element>& v, const key_runs& runs, int row,
+                                        int last) {
+  const bool two = runs.first == 0 && runs.from[0][row] < runs.to[0][last];
+  const bool second = runs.from[1][row] < runs.to[1][last];
+  const int from = two ? runs.from[0][row] : runs.from[1][row],
+            to = second ? runs.to[1][last] : runs.to[0][last];
+  return (two || second) && v.side_by_side(from, to) < to - from;
+}
+
 template <class Isa, class Shape, class Element>
 FOVEA_INLINE void find_group(const value_phase<Element>& z, const block& b, int row,
                              value_group<Element>& g) {
   g.row = row;
   g.finishes = b.writes_output && row + Shape::rows <= b.finished_after;
   g.may_leak = z.masked;
+  g.split = z.v.map && is_split(z.v, b.runs, row, row + Shape::rows - 1);
   if (b.runs.same == same_keys::all) return place_keys<Isa>(z, {b.runs.begin, b.runs.end, false, false}, g);
   find_keys<Isa, Shape>(z, b.runs, g);
 }

@@ -40,15 +40,20 @@ struct whole_columns : columns<Element> {
   FOVEA_INLINE whole_columns without_fetching() const { return *this; }
 };
 
+// Prefetches from the row that comes `rows` after p. It may lie outside memory, so nothing may overflow.
+template <int Cache, class Stored>
+FOVEA_INLINE void prefetch_row(const Stored* p, int rows, ptrdiff_t stride) {
+  const uintptr_t ahead = static_cast<uintptr_t>(rows) * static_cast<uintptr_t>(stride) * sizeof(Stored);
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p) + ahead), 0, Cache);
+}
+
 // The same where memory is the limit, as for a few rows in several passes over V: each pass prefetches its
 // part of the next block, or of the rows that it comes to soon.
 constexpr int first_cache = 3, second_cache = 2;
 template <class Element, int Rows, int Cache>
 struct fetching_columns : whole_columns<Element> {
   ptrdiff_t stride;
-  FOVEA_INLINE void fetch(const typename Element::stored* p) const {
-    __builtin_prefetch(p + Rows * stride, 0, Cache);
-  }
+  FOVEA_INLINE void fetch(const typename Element::stored* p) const { prefetch_row<Cache>(p, Rows, stride); }
 };
 template <class Isa, class Shape, class Element>
 FOVEA_INLINE auto columns_for(ptrdiff_t v_stride, int in_o, int at) {
@@ -76,8 +81,8 @@ FOVEA_INLINE void add_shared(const value_phase<Element>& z, const value_group<El
   add(c);
 }
 
-// The same number, but what is made of it is made behind this place: else compilers prepare the addresses of
-// stairs for every tile.
+// The same number, hidden from the compiler. Else it computes the addresses of stairs for every tile, also
+// for those without a stair.
 FOVEA_INLINE ptrdiff_t used_from_here(ptrdiff_t x) {
   __asm__ volatile("" : "+r"(x));
   return x;
@@ -138,8 +143,8 @@ FOVEA_INLINE void store_tile(const value_phase<Element>& z, const value_group<El
   });
 }
 
-// A weight of 0 times NaN or infinity is NaN: what a row or a mask hides may have leaked into a result. A
-// result that is NaN by right is found, too.
+// A weight of 0 times NaN or infinity is NaN, so a key that a row or a mask hides may have changed a result.
+// Is any result NaN or infinite? Some of them may be so rightly.
 template <class Isa, class Shape>
 FOVEA_INLINE bool leaked(accumulator<Isa, Shape>& acc) {
   auto probe = floats<Isa, Shape::lanes>::all(0);
@@ -171,6 +176,45 @@ __attribute__((noinline)) void exact_values(const value_phase<Element>& z, const
   }
 }
 
+// Values in several segments: each row for itself, from segment to segment. The chain of additions goes on.
+template <class Isa, class Shape, class Element, class Columns>
+FOVEA_INLINE void add_segments(const value_phase<Element>& z, const key_runs& runs, value_group<Element> g,
+                               Columns c) {
+  accumulator<Isa, Shape> acc;
+  acc.clear();
+  const float* s = z.s + g.row * score_stride;
+  for (int run = runs.first; run < 2; ++run)
+    for (int key = runs.from[run][g.row], to = runs.to[run][g.row], count; key < to; key += count) {
+      count = z.v.side_by_side(key, to);
+      tile(weights_view<Isa, Shape>(s + key, {}), panels_view{z.v.row(key) + c.at, Shape::lanes, z.v.stride},
+           count, c, acc);
+    }
+  if (g.may_leak && leaked(acc))
+    return exact_values<Isa, Shape::lanes, Element>(z, runs, g, 1, Shape::vectors, c);
+  store_tile(z, g, c, acc);
+}
+
+// All columns of a group. Cores without vectors take the code that is there for hidden keys: it costs no time
+// that shows, and no bytes.
+template <class Isa, class Element>
+__attribute__((noinline)) void value_segments(const value_phase<Element>& z, const block& b,
+                                              value_group<Element> g, int rows) {
+  if (z.v_dim < 16) return exact_values<Isa, 16>(z, b.runs, g, rows, 1, columns<Element>{0, 0, z.v_dim});
+  const auto columns_from = [&](int c, int lanes) {
+    return whole_columns<Element>{{c, column_at(c & -16, z.v_dim) + c % 16, lanes}};
+  };
+  if constexpr (Isa::lanes == 1) {
+    for (int c = 0; c < z.width; c += 4) exact_values<Isa, 4>(z, b.runs, g, rows, 1, columns_from(c, 4));
+  } else {
+    g.may_leak = z.masked;
+    for (const int end = g.row + rows; g.row < end; ++g.row) {
+      int c = 0;
+      for (; c + 64 <= z.v_dim; c += 64) add_segments<Isa, shape<1, 4>>(z, b.runs, g, columns_from(c, 16));
+      for (; c < z.width; c += 16) add_segments<Isa, shape<1, 1>>(z, b.runs, g, columns_from(c, 16));
+    }
+  }
+}
+
 // `shared`: the same as z, for functions that are not inline.
 template <class Isa, class Shape, class Element, class Columns>
 FOVEA_INLINE void value_tile(const value_phase<Element>& z, const value_phase<Element>& shared,
@@ -184,8 +228,8 @@ FOVEA_INLINE void value_tile(const value_phase<Element>& z, const value_phase<El
   store_tile(z, g, c, acc);
 }
 
-// A group works on this block if it sees keys of it, if o does not exist yet, or if its output is written
-// now.
+// Has a group something to do in this block? It has if it sees keys, if o has not been written yet, or if its
+// output is written now.
 FOVEA_INLINE bool group_works(const block& b, int row, int rows) {
   if (row + rows <= b.finished_before) return false;
   const key_runs& runs = b.runs;
@@ -202,7 +246,13 @@ __attribute__((noinline)) void value_groups(const value_phase<Element>& shared, 
   value_group<Element> group[most_groups<Isa, Shape>];
   int groups = 0;
   for (int r = first_row; r < end_row; r += Shape::rows)
-    if (group_works(b, r, Shape::rows)) find_group<Isa, Shape>(shared, b, r, group[groups++]);
+    if (group_works(b, r, Shape::rows)) {
+      find_group<Isa, Shape>(shared, b, r, group[groups]);
+      if (group[groups].split)
+        value_segments<Isa>(shared, b, group[groups], Shape::rows);
+      else
+        ++groups;
+    }
   const value_phase<Element> z = shared; // no store of a vector can change a copy: fields stay in registers
   const key_runs& runs = b.runs;
   int c = 0;
@@ -226,6 +276,10 @@ __attribute__((noinline)) void value_rows_short(const value_phase<Element>& z, c
     if (!group_works(b, r, 1)) continue;
     value_group<Element> g;
     find_group<Isa, one_row>(z, b, r, g);
+    if (g.split) {
+      value_segments<Isa>(z, b, g, 1);
+      continue;
+    }
     value_tile<Isa, one_row>(z, z, b.runs, g, columns<Element>{0, 0, z.v_dim});
   }
 }

@@ -52,8 +52,8 @@ struct avx2_weigher : distances_below<avx2_registers> {
     }
   }
 
-  // -2^-f in Q15, negative because the shift that follows multiplies by -2^(15-k): -32768 is a number, 32768
-  // is not.
+  // -2^-f in Q15. It is negative because the shift that follows is a product with -2^(15-k): 16 bits hold
+  // -32768, but not 32768.
   FOVEA_INLINE void negative_exp2(reg (&f)[2]) const {
     const reg c3 = load(constants->c3), c2 = load(constants->c2), c1 = load(constants->c1),
               c0 = load(constants->c0);

@@ -73,7 +73,7 @@ struct avx512_registers {
 using avx512vnni_keys = vnni_keys<avx512_registers>;
 using avx512vnni_values = word_quads<avx512_registers>;
 
-// Constants are made once and pinned: gcc would make them again for each row.
+// Constants are pinned to registers: gcc would compute them again for each row.
 struct avx512_weigher : distances_below<avx512_registers> {
   static FOVEA_INLINE reg pinned(reg x) {
     asm("" : "+v"(x));
@@ -101,8 +101,8 @@ struct avx512_weigher : distances_below<avx512_registers> {
     for (int h = 0; h < 2; ++h) f[h] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[h], f[h]), c0);
   }
 
-  // Scores, or octaves, become distances below the reference: halves of what is behind the point at `to`,
-  // whole octaves 64 further.
+  // Scores, or octaves, become distances below the reference: the fraction in Q15 at `to`, the whole octaves
+  // 64 numbers later.
   template <bool Octaves, int Count>
   FOVEA_INLINE void measure(const reg (&s)[Count], const distance_scale& x, int32_t reference,
                             int16_t* to) const {
@@ -118,8 +118,8 @@ struct avx512_weigher : distances_below<avx512_registers> {
     }
   }
 
-  // By how many octaves the reference rises: whole octaves of distances and the sum so far are all that
-  // changes.
+  // Returns by how many octaves the reference rises. If it does, only the whole octaves of the distances and
+  // the sum so far change.
   FOVEA_INLINE int weigh(const int16_t* distances, int16_t* p, int32_t* sum, const int16_t* factors) const {
     reg y[2] = {load(distances), load(distances + 32)}, k[2] = {load(distances + 64), load(distances + 96)},
         sums = load(sum);

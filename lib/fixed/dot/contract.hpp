@@ -27,8 +27,9 @@
 //   fold(sums, row, out)           the sums of one row as registers, a lane for each lane of the column
 //
 // Dots of keys also have
-//   key_offset  each byte of a key enters the product as byte + key_offset; `start` makes up for it
-//   sum(q, dim) the sum of a query that this takes, where key_offset is not 0
+//   key_offset  the product takes each byte of a key minus key_offset, which it may for some of them only
+//   sum(q, dim) where key_offset is not 0: the sum of the elements of q that meet such bytes. `start`
+//               contains key_offset * sum, so scores are exact
 //
 // Dots of values also have
 //   planes      elements per weight: 1, or 2 where low and high bytes of weights stand apart
@@ -55,8 +56,8 @@ struct dot_defaults {
   static constexpr int rows_of_weights = 1;
 };
 
-// What a weigher offers beside weigh(): measure(), which turns scores in registers into distances below the
-// reference.
+// What a weigher may offer in addition to weigh(): measure(), which turns scores in registers into distances
+// below the reference.
 struct weigher_defaults {
   static constexpr bool measures = false;
 };

@@ -58,7 +58,7 @@ struct dotprod_keys : dotprod_dot {
 static const int32_t no_sums[16] = {};
 
 struct dotprod_values : dotprod_dot {
-  using element = int8_t; // of two rows 16 low bytes and 16 high bytes each, again and again
+  using element = int8_t; // 16 low bytes and 16 high bytes of each of two rows, then the next of both
   struct acc {
     reg low, high;
   };
@@ -104,7 +104,7 @@ struct dotprod_values : dotprod_dot {
   }
 };
 
-// Leaves weights as two signed bytes: high = (y + 128) >> 8, low = the rest.
+// Stores weights as two signed bytes: high = (y + 128) >> 8, low = the rest.
 struct dotprod_weigher : neon_weigher {
   template <bool Octaves>
   FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p,

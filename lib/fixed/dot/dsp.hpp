@@ -14,7 +14,7 @@ struct dsp_core {
   using element = int16_t;
   static constexpr int most_rows = 2, lanes[] = {0, 4, 2}, high_words = 4;
   static constexpr int panel_alignment = 4, query_alignment = 4; // of LDRD and of LDR
-  // Four elements of a row stand as SXTB16 leaves bytes: 0 2 1 3.
+  // Four elements of a row stand in the order that SXTB16 gives to bytes: 0 2 1 3.
   static int place(int rows, int g, int i) { return (i & ~3) * rows + g * 4 + ((i & 1) << 1 | (i & 2) >> 1); }
 
   template <int G>
@@ -30,6 +30,11 @@ struct dsp_core {
     int32_t high; // compilers would take SMULL, which needs one more register
     asm("smmul %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
     return high;
+  }
+  static FOVEA_COMPACT int32_t odd_bytes(int32_t x) {
+    int32_t pair;
+    asm("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(x));
+    return pair;
   }
   template <int Bits>
   static FOVEA_COMPACT int32_t saturate(int32_t x) {
@@ -77,11 +82,6 @@ struct dsp_core {
     }
   };
 
-  static FOVEA_COMPACT int32_t odd_bytes(int32_t x) {
-    int32_t pair;
-    asm("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(x));
-    return pair;
-  }
   template <int Step, class T>
   static FOVEA_COMPACT void load_two(const T*& at, int32_t& x, int32_t& y) { // and move on by Step bytes
     asm volatile("ldrd %0, %1, [%2], %3" : "=&r"(x), "=&r"(y), "+r"(at) : "i"(Step) : "memory");

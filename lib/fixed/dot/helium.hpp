@@ -66,12 +66,17 @@ struct helium_dot {
 
   // Linear layers: sixteen bytes of a row, and a row by a panel of weights.
   static FOVEA_COMPACT void put(const int8_t (&x)[16], int8_t* to) { vstrbq_s8(to, vldrbq_s8(x)); }
-  FOVEA_HOT static void multiply(const int8_t* x, const int8_t* panel, int depth, int32_t* sums) {
-    add_dims<true, 1, 16>(x, panel, depth, sums);
-    for (int left = depth - 16; left > 0; left -= 16) {
-      x += 16, panel += 64;
-      add_dims<false, 1, 16>(x, panel, depth, sums);
-    }
+  static void multiply(const int8_t* x, const int8_t* panel, int depth, int32_t* sums) {
+    multiply_row(x, panel, depth, 16, sums);
+  }
+  FOVEA_HOT static void multiply_row(const int8_t* x, const int8_t* panels, int depth, int count, int32_t* sums) {
+    int left = depth;
+    if (left >= 64)
+      add_dims<true, 4>(x, panels, depth, sums, count), left -= 64, x += 64, panels += 256;
+    else
+      add_dims<true, 1>(x, panels, depth, sums, count), left -= 16, x += 16, panels += 64;
+    for (; left >= 64; left -= 64, x += 64, panels += 256) add_dims<false, 4>(x, panels, depth, sums, count);
+    for (; left > 0; left -= 16, x += 16, panels += 64) add_dims<false, 1>(x, panels, depth, sums, count);
   }
 
   // Sixteen sums, shifted and rounded.
@@ -111,7 +116,7 @@ struct helium_dot {
   }
 
  private:
-  // VLD2 parts even from odd keys, VMOVNT and VSHRNT join them.
+  // VLD2 separates even and odd keys, VMOVNT and VSHRNT interleave them again.
   FOVEA_HOT static bool weigh_row(const int32_t* s, int32_t base, int32_t multiplier, int32_t up, int8_t* to,
                                   uint32_t& total) {
     const int32x4_t top = vdupq_n_s32(base);
@@ -193,10 +198,11 @@ struct helium_dot {
     add_dims<false, 1>(q, keys, depth, s);
   }
 
-  // Scores of 64 keys begin with, or grow by, 16 * Chunks dimensions, four keys a turn: sums want even
-  // registers, and there are seven.
-  template <bool First, int Chunks, int Keys = fixed_block>
-  static FOVEA_COMPACT void add_dims(const int8_t* q, const int8_t* keys, int depth, int32_t* s) {
+  // Scores of 64 keys begin with, or grow by, 16 * Chunks dimensions. Four keys per turn: VMLADAVA needs sums
+  // in even registers, of which there are seven.
+  template <bool First, int Chunks>
+  static FOVEA_COMPACT void add_dims(const int8_t* q, const int8_t* keys, int depth, int32_t* s,
+                                     int count = fixed_block) {
     const int8x16_t x0 = vldrbq_s8(q), x1 = Chunks < 2 ? x0 : vldrbq_s8(q + 16),
                     x2 = Chunks < 3 ? x0 : vldrbq_s8(q + 32), x3 = Chunks < 4 ? x0 : vldrbq_s8(q + 48);
     int8x16_t k;
@@ -237,14 +243,15 @@ struct helium_dot {
         "le lr, 1b"
         : [o0] "=&Te"(o0), [o1] "=&Te"(o1), [o2] "=&Te"(o2), [o3] "=&Te"(o3), [k] "=&w"(k), [keys] "+r"(keys),
           [s] "+r"(s)
-        : [turns] "r"(Keys / 4), [rest] "r"(4 * depth - 64 * Chunks), [x0] "w"(x0), [x1] "w"(x1),
+        : [turns] "r"(count / 4), [rest] "r"(4 * depth - 64 * Chunks), [x0] "w"(x0), [x1] "w"(x1),
           [x2] "w"(x2), [x3] "w"(x3), [first] "i"(First), [chunks] "i"(Chunks)
         : "lr", "memory");
   }
 
-  // Elements of values go by, two a turn. The weights of 48 keys stay in six registers, those of the last
-  // sixteen take turns in another: the first element ends with their high bytes, with which the second
-  // begins. Compilers part what LDRD and STRD join, and load without moving the pointer on.
+  // Two elements of values per turn. The weights of 48 keys stay in six registers. The seventh holds those of
+  // the last sixteen keys, low or high bytes: the first element ends with the high bytes, and the second
+  // begins with them. In assembly, because compilers split LDRD and STRD, and do not let loads move the
+  // pointer.
   template <bool First>
   FOVEA_HOT static void add_row(const int8_t* weights, const int8_t* values, int32_t* acc, int count) {
     const int8x16_t l0 = vldrbq_s8(weights), l1 = vldrbq_s8(weights + 16), l2 = vldrbq_s8(weights + 32);

@@ -98,7 +98,7 @@ struct i8mm_keys : i8mm_dot {
 
 template <int PieceStep>
 struct i8mm_values : i8mm_dot {
-  // Of two rows eight low bytes and eight high bytes each, again and again.
+  // Scratch holds eight low bytes and eight high bytes of each of two rows, then the next of both.
   static constexpr int rows = 1, deep = 8, piece_step = PieceStep, planes = 2, block_step = 128,
                        rows_of_weights = 2;
   static constexpr bool resumes = true, adds_blocks = true;

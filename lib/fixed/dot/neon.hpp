@@ -5,8 +5,8 @@
 
 namespace fovea::fixed {
 
-// Eight deep: k1 q1 - ~k2 q2 = k1 q1 + k2 q2 + q2 fits 16 bits for all bytes; each second four of q are taken
-// back by the start of the sums.
+// Eight deep: k1 q1 - ~k2 q2 = k1 q1 + k2 q2 + q2 fits 16 bits for all bytes. The start of the sums subtracts
+// q2, the second four of each eight elements of q.
 template <int Slices>
 struct neon_keys : neon_registers, dot_defaults {
   struct acc { // four keys, two sums each
@@ -43,7 +43,7 @@ struct neon_keys : neon_registers, dot_defaults {
     for (int i = 0; i < regs; ++i) out[i] = pair_sums(sum[i].low, sum[i].high);
   }
 
-  // A chunk of q is four elements again and again, then the next four.
+  // A chunk of q repeats four elements, then the next four.
   static constexpr bool puts_queries = true;
   static constexpr int place(int row) { return row * deep; }
 #if defined(__aarch64__)
@@ -96,7 +96,7 @@ struct neon_keys : neon_registers, dot_defaults {
 #endif
 };
 
-// Groups of four keys come apart as they are loaded: a register holds one key.
+// The load separates the four keys of a group: a register holds one key.
 template <int Slices>
 struct neon_values : neon_registers, dot_defaults {
   using element = int16_t;

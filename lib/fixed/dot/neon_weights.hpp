@@ -15,7 +15,7 @@ struct summands_of_cubic { // four registers each
 static constexpr summands_of_cubic cubic_summands;
 #endif
 
-// Constants are pinned to registers: gcc would make them again in each row.
+// Constants are pinned to registers: gcc would compute them again for each row.
 struct neon_weigher : neon_registers, weigher_defaults {
   int16x8_t least = vdupq_n_s16(-16);
   uint16x8_t odd = vdupq_n_u16(65534);
@@ -28,7 +28,8 @@ struct neon_weigher : neon_registers, weigher_defaults {
 
   // 2^-f for f = 0 .. 1 in Q15, given -f.
 #if defined(__ARM_FEATURE_QRDMX) && defined(__aarch64__)
-  // Sums take the place of their summands: these are loaded, four at a time, where gcc would copy them.
+  // SQRDMLSH overwrites its summand. Summands are loaded again, four registers at a time; gcc would copy
+  // them.
   FOVEA_INLINE void exp2(const int16x8_t* f, int16x8_t (&y)[4]) const {
     const int16_t* c = cubic_summands.at[0];
     register int16x8_t a0 asm("v16"), a1 asm("v17"), a2 asm("v18"), a3 asm("v19");
@@ -64,8 +65,8 @@ struct neon_weigher : neon_registers, weigher_defaults {
   }
 #endif
 
-  // How far a key lies below the reference, eight keys each: whole octaves, and the rest in Q15. A reference
-  // that rises leaves the rest.
+  // How far keys lie below the reference, eight keys a register: whole octaves, negative, and the rest in
+  // Q15. A reference that rises does not change the rest.
   struct key_distances {
     int16x8_t whole[8], rest[8];
   };
@@ -99,7 +100,7 @@ struct neon_weigher : neon_registers, weigher_defaults {
     return greatest(vmaxq_s16(vmaxq_s16(a, b), vmaxq_s16(c, d)));
   }
 
-  // By how many octaves the reference rises: all keys come to lie so much lower, and the sum is shifted.
+  // Returns by how many octaves the reference rises. All distances grow by it, and the sum is shifted.
   FOVEA_INLINE int rise(int16x8_t (&whole)[8], reg& sums) const {
     const int by = greatest_of(whole);
     if (by <= 0) return 0;

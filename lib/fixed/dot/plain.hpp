@@ -65,8 +65,11 @@ struct plain_dot : Core {
   // Linear layers: sixteen bytes of a row, and a row by a panel of weights.
   static void put(const int8_t (&x)[16], element* to) { put_query(to, 1, 0, 0, x); }
   static void multiply(const element* x, const int8_t* panel, int depth, int32_t* sums) {
-    fill(sums, 16, 0);
-    add(1, x, panel, depth, sums, 0, 16);
+    multiply_row(x, panel, depth, 16, sums);
+  }
+  static void multiply_row(const element* x, const int8_t* panels, int depth, int count, int32_t* sums) {
+    fill(sums, count, 0);
+    add(1, x, panels, depth, sums, 0, count);
   }
 
   // Sixteen sums, shifted and rounded.
@@ -93,7 +96,7 @@ struct plain_dot : Core {
       narrow(acc, half, f.shift, p.zero_out, reinterpret_cast<int16_t*>(out), p.v_dim);
   }
 
-  // Scores become octaves in place, before they are weighed: both at once want more registers than there are.
+  // Scores become octaves in place before weights are computed: for both at once there are too few registers.
   struct mapping {
     int32_t operator()(int32_t octaves) const { return octaves; }
     static int32_t absent() { return fixed_absent; }
@@ -115,8 +118,8 @@ struct plain_dot : Core {
   }
 
  private:
-  // Numbers of a row begin at a multiple of 64 bytes: compilers that may not access the unaligned use LDRD
-  // only where they know it.
+  // Numbers of a row begin at a multiple of 64 bytes. Compilers that may not use unaligned access take LDRD
+  // only where they know the alignment.
   static FOVEA_COMPACT int32_t* in_pairs(int32_t* x) {
     return static_cast<int32_t*>(__builtin_assume_aligned(x, 8));
   }

@@ -44,8 +44,8 @@ struct thumb_core : plain_weights<int32_t, thumb_core> {
         : "cc", "memory");
   }
 
-  // exp2_cubic and shift_weight; what lies 32 octaves below, or above the base, weighs nothing. Negative when
-  // a key lies above the base.
+  // exp2_cubic and shift_weight. Keys 32 octaves below the base, or above it, get weight 0. Negative if a key
+  // lies above the base.
   static FOVEA_COMPACT int32_t weigh(const int32_t* t, int32_t base, element* to, int, uint32_t& sum) {
     int32_t sign = 0, u, f, y;
     asm volatile(

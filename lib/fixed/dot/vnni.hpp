@@ -1,5 +1,6 @@
 // Scores with VNNI of any width: VPDPBUSD, four bytes deep. Keys are the unsigned operand: their bytes plus
-// 128, taken back by the start of the sums. Registers: those of AVX2 with AVX-VNNI, or those of AVX-512.
+// 128, which the start of the sums subtracts again. Registers: those of AVX2 with AVX-VNNI, or those of
+// AVX-512.
 #pragma once
 #include <immintrin.h>
 
@@ -56,8 +57,8 @@ struct vnni_keys : Registers, lane_sums<Registers>, dot_defaults {
   }
 
  private:
-  // Elements behind the last sixteen, and zeros; in a function of its own, for it would be unrolled for each
-  // number of rows.
+  // The elements after the last whole sixteen, and zeros. A function of its own, so that it is not unrolled
+  // for each number of rows.
   static __attribute__((noinline)) void take_rest(const int8_t* const* q, int count, int from, int dim,
                                                   int depth, int8_t* to, int32_t* sums) {
     for (int c = from; c < depth; c += 4)

@@ -7,7 +7,7 @@
 namespace fovea::fixed {
 
 // A group of bytes four deep becomes two groups of 16 bits two deep. The bytes stand in the second half of
-// the room: front to back, the writer never passes the reader.
+// `room`; from front to back, a write never reaches a byte that has not been read.
 static inline void widen_and_split(int8_t* room, ptrdiff_t count) {
   const __m256i order = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));

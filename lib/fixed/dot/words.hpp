@@ -18,8 +18,8 @@ struct words : Registers, dot_defaults {
   static FOVEA_INLINE chunk take(const int16_t* a) { return a; }
 };
 
-// On panels four deep: bytes are widened on their way to registers. A register holds half as many lanes as it
-// has sums, two halves of each.
+// On panels four deep: loads widen bytes. A register of sums holds two partial sums for each lane, so it
+// serves half as many lanes as it has numbers.
 template <class Registers>
 struct word_quads : words<Registers> {
   using reg = typename Registers::reg;
@@ -46,7 +46,7 @@ struct word_quads : words<Registers> {
 
 enum class two_deep : int16_t {}; // an element of panels [sixteen lanes][2]
 
-// On panels two deep, widened before: each lane has its sum.
+// On panels two deep that have been widened: one sum for each lane.
 template <class Registers>
 struct word_pairs : words<Registers>, lane_sums<Registers> {
   using reg = typename Registers::reg;

@@ -1,0 +1,51 @@
+// What all appends share: validation, room, and the commit behind the data.
+#pragma once
+#include "cache/image.hpp"
+
+namespace fovea::cache {
+
+struct rows { // [head][token][dim], strides in elements
+  const unsigned char* data;
+  ptrdiff_t head, token;
+
+  template <class T>
+  const T* row(int32_t head_index, int32_t token_index) const {
+    return reinterpret_cast<const T*>(data) + head_index * head + token_index * token;
+  }
+};
+
+struct appending {
+  opened c;
+  rows k, v;
+  int32_t tokens;
+  int32_t oldest; // behind what the ring drops
+};
+
+// Is the input right, and is there room? `dtype` is that of k and v. They write nothing. The second one expects
+// an open image, and looks at no ring.
+int32_t check_append(void* image, const fovea_in* k, const fovea_in* v, int32_t tokens, int32_t dtype,
+                     appending& a);
+int32_t check_input(const fovea_in* k, const fovea_in* v, int32_t tokens, int32_t dtype, appending& a);
+// Commits what the ring drops, before its bytes are written.
+void drop(appending& a);
+// Commits the tokens and their checksum, after their bytes were written.
+void keep(appending& a, uint32_t sum);
+
+// Rows of int8 as they are; returns the checksum of the tokens.
+uint32_t write_int8(const appending& a);
+
+// Calls write(head, place, index, count) for tokens index .. index+count-1 of the input that stand side by
+// side from `place` on.
+template <class Write>
+void write_tokens(appending& a, Write write) {
+  drop(a);
+  const int32_t length = a.c.now.length;
+  for (int32_t i = 0; i < a.tokens;) {
+    const int32_t count = a.c.at().side_by_side(length + i, a.tokens - i);
+    for (int32_t g = 0; g < a.c.shape().kv_heads; ++g) write(g, a.c.at().place(length + i), i, count);
+    i += count;
+  }
+  keep(a, sum_of_tokens(a.c, length, length + a.tokens));
+}
+
+} // namespace fovea::cache

@@ -1,0 +1,49 @@
+// Validation of segments, for float calls and integer calls alike.
+#pragma once
+#include "common/validate.hpp"
+
+namespace fovea {
+
+// Do they ascend, within the given keys, from panel to panel?
+template <class Call>
+int32_t check_segment_order(const fovea_segments& map, const Call& a, int32_t step) {
+  if (map.count < 1 || map.count > FOVEA_SEGMENTS_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_SEGMENTS);
+  int32_t end = a.first_key;
+  for (int32_t i = 0; i < map.count; ++i) {
+    const fovea_segment& s = map.at[i];
+    if (s.first_key % step != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_SEGMENTS);
+    if (s.first_key < end || s.keys < 0 || s.keys > a.first_key + a.keys - s.first_key)
+      return refusal(FOVEA_RANGE, FOVEA_ARG_SEGMENTS);
+    end = s.first_key + s.keys;
+  }
+  return FOVEA_OK;
+}
+
+// Calls use(from, to) for each run of keys that no segment holds.
+template <class Call, class Use>
+void each_gap(const fovea_segments& map, const Call& a, Use use) {
+  int32_t end = a.first_key;
+  for (int32_t i = 0; i < map.count; ++i) {
+    if (map.at[i].first_key > end) use(end, map.at[i].first_key);
+    end = map.at[i].first_key + map.at[i].keys;
+  }
+  if (end < a.first_key + a.keys) use(end, a.first_key + a.keys);
+}
+
+template <class Call>
+bool has_gaps(const fovea_segments& map, const Call& a) {
+  bool any = false;
+  each_gap(map, a, [&](int32_t, int32_t) { any = true; });
+  return any;
+}
+
+// Runs only move forward from query to query: those of the first and of the last query tell of all.
+template <class Call>
+bool sees_gap(const fovea_segments& map, const Call& a, const seen& first, const seen& last) {
+  bool any = false;
+  each_gap(map, a,
+           [&](int32_t from, int32_t to) { any |= last.head > from || (last.to > from && first.from < to); });
+  return any;
+}
+
+} // namespace fovea

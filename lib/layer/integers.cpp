@@ -1,0 +1,174 @@
+// Attention of a layer in int8. q, k and v of a KV head get a scale each, from the tokens that count. A head
+// that int8 cannot hold is attended to in float32: NaN, infinity, scores beyond 4,096 octaves.
+// docs/fixed_point.md, "Layers".
+#include "common/build.hpp"
+
+#include "layer/integers.hpp"
+
+#include "common/square_root.hpp"
+#include "f32/kernel.hpp"
+#include "f32/kernel/exp2.hpp"
+#include "fovea/fixed.h"
+
+namespace fovea::layer {
+namespace {
+
+constexpr int64_t up64(int64_t n) { return (n + 63) / 64 * 64; }
+constexpr int32_t greatest_keys = 1 << 17;
+
+// mantissa * 2^exponent, the mantissa from 1 to 2.
+struct split_float {
+  float mantissa;
+  int32_t exponent;
+};
+split_float split(float x) {
+  const uint32_t bits = f32::bits_of(x);
+  return {f32::float_of((bits & 0x7fffffu) | 0x3f800000u), static_cast<int32_t>(bits >> 23) - 127};
+}
+
+// From scores of integers to octaves in Q16: q k scale log2(e) 2^16 as multiplier * 2^-shift. False if scores
+// could reach 2^28.
+bool set_scores(float q, float k, float scale, int32_t dim, fovea_fixed_scale& to) {
+  if (!(scale > 0) || f32::is_denormal(scale)) return false;
+  const split_float a = split(q), b = split(k), c = split(scale),
+                    all = split(a.mantissa * b.mantissa * c.mantissa * f32::log2_e);
+  uint64_t multiplier = static_cast<uint64_t>((f32::bits_of(all.mantissa) & 0x7fffffu) | 0x800000u) << 7;
+  int32_t shift = 30 - 16 - (a.exponent + b.exponent + c.exponent + all.exponent);
+  if (shift < 1) return false;
+  const int32_t more = shift > 31 ? shift - 31 : 0; // very flat scores
+  multiplier = more > 31 ? 0 : multiplier >> more;
+  shift -= more;
+  to.score_multiplier = multiplier ? static_cast<int32_t>(multiplier) : 1;
+  to.score_shift = shift;
+  const uint64_t largest_score = uint64_t{128 * 128} * static_cast<uint32_t>(dim) + 1;
+  return (multiplier * largest_score) >> shift < uint64_t{1} << 28;
+}
+
+// What sums are divided by for as many keys, as docs/fixed_point.md has it, belongs to the scale of v.
+bool set_output(float v, int32_t keys, fovea_fixed_scale& to) {
+  float unit = v;
+  for (int32_t most = 512; most < keys; most *= 2) unit *= 2;
+  to.f32_scale = f32::bits_of(unit);
+  return unit >= 0x1p-80f && unit <= 0x1p120f;
+}
+
+// Rows become integers with one scale; false if some number of them is none. Padding becomes zeros.
+bool quantize(int32_t place, const void* data, ptrdiff_t stride, int32_t columns, int32_t counting,
+              int32_t rows, int8_t* out, float& scale) {
+  const f32::float_rows in{static_cast<const float*>(data), stride, columns, counting};
+  f32::float_range range = {};
+  f32::run_at(place, f32::range_job{in, &range});
+  constexpr uint32_t infinity = 0x7f800000u, sign = 0x80000000u;
+  if (static_cast<uint32_t>(range.high) >= infinity || range.low >= (infinity | sign)) return false;
+  const float high = f32::float_of(static_cast<uint32_t>(range.high)), low = f32::float_of(range.low),
+              largest = high > -low ? high : -low;
+  scale = f32::scale_of(largest, 127);
+  f32::run_at(place, f32::quantize_job{in, scale, largest, 0, nullptr, out, nullptr});
+  const size_t used = static_cast<size_t>(counting) * static_cast<size_t>(columns);
+  std::memset(out + used, 0, static_cast<size_t>(rows) * static_cast<size_t>(columns) - used);
+  return true;
+}
+
+struct integer_rows {
+  int8_t *q, *k, *v;
+};
+integer_rows cut(const integer_head& head, void* at) {
+  integer_rows rows;
+  rows.q = static_cast<int8_t*>(at);
+  rows.k = rows.q + up64(int64_t{head.a.queries} * head.p.group * head.p.dim);
+  rows.v = rows.k + up64(int64_t{head.a.keys} * head.p.dim);
+  return rows;
+}
+
+fovea_fixed_attention call_of(const integer_head& head, const integer_rows& rows) {
+  const fovea_attention& a = head.a;
+  fovea_fixed_attention f = {};
+  f.q.data = rows.q;
+  f.q.head_stride = a.dim;
+  f.q.token_stride = static_cast<ptrdiff_t>(a.q_heads) * a.dim;
+  f.k.data = rows.k;
+  f.v.data = rows.v;
+  f.out.data = a.out.data;
+  f.out.head_stride = a.out.head_stride;
+  f.out.token_stride = a.out.token_stride;
+  f.out.dtype = FOVEA_FIXED_F32;
+  f.q_heads = a.q_heads;
+  f.kv_heads = 1;
+  f.dim = a.dim;
+  f.v_dim = a.v_dim;
+  f.queries = a.queries;
+  f.keys = a.keys;
+  f.flags = a.flags & ~FOVEA_SCALE;
+  f.position = a.position;
+  f.window_left = a.window_left;
+  f.window_right = a.window_right;
+  f.prefix = a.prefix;
+  f.keep_first = a.keep_first;
+  f.max_keys = a.keys;
+  f.mask = {a.mask.data, a.mask.head_stride, a.mask.query_stride};
+  f.isa = head.p.call->fixed_isa;
+  f.scale = {1 << 30, 31, 0, 0, 0, 0x3f800000u}; // until it is known
+  return f;
+}
+
+bool quantize_head(const integer_head& head, const integer_rows& rows, fovea_fixed_scale& scale) {
+  const fovea_attention& a = head.a;
+  float q, k, v;
+  const int32_t place = head.p.place;
+  const float softmax = a.flags & FOVEA_SCALE ? a.scale : 1 / square_root(static_cast<float>(a.dim));
+  return quantize(place, a.q.data, a.q.token_stride, a.q_heads * a.dim, head.counting, a.queries, rows.q,
+                  q) &&
+         quantize(place, a.k.data, a.k.token_stride, a.dim, a.keys, a.keys, rows.k, k) &&
+         quantize(place, a.v.data, a.v.token_stride, a.v_dim, a.keys, a.keys, rows.v, v) &&
+         set_scores(q, k, softmax, a.dim, scale) && set_output(v, a.keys, scale);
+}
+
+} // namespace
+
+int32_t check_integer_options(const fovea_attention& how, int32_t most_keys) {
+  if (!f32::is_zero(how.softcap)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
+  if (how.alibi) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ALIBI);
+  if (how.sinks) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SINKS);
+  if (how.mask.data && (how.mask.is_bias || how.mask.keys)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_MASK);
+  if (how.lse) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_LSE);
+  if (how.weights.data) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
+  if (how.flags & FOVEA_SCALE && how.scale < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  return most_keys > greatest_keys ? refusal(FOVEA_SIZE, FOVEA_ARG_TOKENS) : int32_t{FOVEA_OK};
+}
+
+int64_t bytes_of_integers(const layer_plan& p, int32_t queries, int32_t keys) {
+  return up64(int64_t{queries} * p.group * p.dim) + up64(int64_t{keys} * p.dim) +
+         up64(int64_t{keys} * p.v_dim) + 64;
+}
+
+int64_t best_integer_scratch(const integer_head& head) {
+  fovea_fixed_attention f = call_of(head, {});
+  f.q.data = head.a.q.data; // scratch does not depend on what stands there
+  f.k.data = head.a.k.data;
+  f.v.data = head.a.v.data;
+  return bytes_of_integers(head.p, head.a.queries, head.a.keys) +
+         larger(static_cast<int64_t>(fovea_fixed_scratch_best(&f)),
+                static_cast<int64_t>(FOVEA_SCRATCH(head.a.dim, head.a.v_dim)));
+}
+
+int32_t check_integers(const integer_head& head) {
+  if (const int32_t s = fovea_check(&head.a)) return s;
+  fovea_fixed_attention f = call_of(head, {});
+  f.q.data = head.a.q.data;
+  f.k.data = head.a.k.data;
+  f.v.data = head.a.v.data;
+  return fovea_fixed_check(&f);
+}
+
+int32_t attend_in_integers(const integer_head& head, void* scratch, size_t size) {
+  const auto address = reinterpret_cast<uintptr_t>(scratch);
+  int8_t* at = static_cast<int8_t*>(scratch) + (64 - address % 64) % 64;
+  const integer_rows rows = cut(head, at);
+  int8_t* own = rows.v + up64(int64_t{head.a.keys} * head.a.v_dim);
+  const auto left = static_cast<size_t>(static_cast<int8_t*>(scratch) + size - own);
+  fovea_fixed_attention f = call_of(head, rows);
+  if (!quantize_head(head, rows, f.scale)) return fovea_attend(&head.a, scratch, size);
+  return fovea_fixed_attend(&f, own, left);
+}
+
+} // namespace fovea::layer

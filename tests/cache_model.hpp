@@ -1,0 +1,167 @@
+// A cache and its model: the same tokens in plain vectors. Whatever has happened to the cache, attention on it
+// has the bits of attention on the rows of the model.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "data.hpp"
+#include "fovea/cache.h"
+#include "isas.hpp"
+
+namespace cache_test {
+
+// Memory of an image, aligned as firmware would do it, with guards.
+class block {
+ public:
+  explicit block(size_t bytes) : memory_(bytes / 4 + 16) {}
+  unsigned char* data() {
+    return reinterpret_cast<unsigned char*>(memory_.data() +
+                                            (16 - reinterpret_cast<uintptr_t>(memory_.data()) / 4 % 16));
+  }
+  const unsigned char* data() const { return const_cast<block*>(this)->data(); }
+  size_t size() const { return (memory_.size() - 16) * 4; }
+  bool guards_hold() const { return memory_.guards_hold(); }
+  std::vector<unsigned char> bytes() const { return {data(), data() + size()}; }
+  void set(const std::vector<unsigned char>& bytes) { std::memcpy(data(), bytes.data(), bytes.size()); }
+
+ private:
+  data::guarded<uint32_t> memory_;
+};
+
+inline block room_for(const fovea_cache_shape& s) {
+  const size_t size = fovea_cache_size(&s);
+  CHECK(size > FOVEA_CACHE_HEADER);
+  return block(size);
+}
+
+struct cache_shape {
+  const char* why;
+  int32_t group, kv_heads, dim, v_dim; // q_heads = group * kv_heads
+  int32_t capacity, window, keep_first;
+
+  fovea_cache_shape shape() const {
+    fovea_cache_shape s = {};
+    s.kv_heads = kv_heads, s.dim = dim, s.v_dim = v_dim, s.capacity = capacity;
+    s.window = window, s.keep_first = keep_first;
+    return s;
+  }
+  int32_t width() const { return v_dim ? v_dim : dim; }
+};
+
+// Tokens as they come from a model: number n of a sequence has the same numbers everywhere.
+class tokens {
+ public:
+  tokens(const cache_shape& s, uint32_t seed) : s_(s), seed_(seed) {}
+
+  int32_t length() const { return static_cast<int32_t>(seeds_.size()); }
+  void truncate(int32_t length) { seeds_.resize(static_cast<size_t>(length)); }
+  void add(int32_t count) {
+    while (count-- > 0) seeds_.push_back(++seed_);
+  }
+  void diverge(uint32_t seed) { seed_ = seed; } // from here on, other tokens
+  // [head][token][dim] of tokens from .. to-1.
+  std::vector<float> keys(int32_t from, int32_t to) const { return rows(from, to, s_.dim, 1); }
+  std::vector<float> values(int32_t from, int32_t to) const { return rows(from, to, s_.width(), 2); }
+  // [head][query][dim] of the queries at positions from .. to-1; they do not depend on the tokens.
+  std::vector<float> queries(int32_t from, int32_t to) const {
+    std::vector<float> q;
+    for (int32_t h = 0; h < s_.group * s_.kv_heads; ++h)
+      for (int32_t p = from; p < to; ++p)
+        for (int32_t c = 0; c < s_.dim; ++c)
+          q.push_back(4 * data::noise(77, static_cast<uint32_t>((p * 131 + h) * s_.dim + c)));
+    return q;
+  }
+
+ private:
+  cache_shape s_;
+  uint32_t seed_;
+  std::vector<uint32_t> seeds_;
+
+  std::vector<float> rows(int32_t from, int32_t to, int32_t dim, uint32_t kind) const {
+    std::vector<float> all;
+    for (int32_t g = 0; g < s_.kv_heads; ++g)
+      for (int32_t j = from; j < to; ++j)
+        for (int32_t c = 0; c < dim; ++c)
+          all.push_back(
+              data::noise(3 * seeds_[static_cast<size_t>(j)] + kind, static_cast<uint32_t>(g * dim + c)));
+    return all;
+  }
+};
+
+inline fovea_in rows_of(const std::vector<float>& x) {
+  fovea_in in = {};
+  in.data = x.data();
+  return in;
+}
+
+// The last `queries` tokens attend to all before them, within the window.
+inline fovea_attention call_for(const cache_shape& s, const std::vector<float>& q, std::vector<float>& out,
+                                int32_t queries) {
+  fovea_attention a = {};
+  a.q.data = q.data(), a.out.data = out.data();
+  a.q_heads = s.group * s.kv_heads, a.kv_heads = s.kv_heads, a.dim = s.dim, a.v_dim = s.v_dim;
+  a.queries = queries;
+  a.flags = FOVEA_CAUSAL;
+  if (s.window) a.flags |= FOVEA_WINDOW, a.window_left = s.window, a.window_right = -1;
+  a.keep_first = s.keep_first;
+  return a;
+}
+
+inline int32_t run(fovea_attention a) {
+  std::vector<unsigned char> scratch(fovea_scratch_best(&a) + 1);
+  return fovea_attend(&a, scratch.data(), scratch.size());
+}
+
+inline std::vector<float> attend_to_model(const cache_shape& s, const tokens& t, int32_t queries,
+                                          int32_t isa) {
+  const std::vector<float> k = t.keys(0, t.length()), v = t.values(0, t.length()),
+                           q = t.queries(t.length() - queries, t.length());
+  std::vector<float> out(static_cast<size_t>(s.group * s.kv_heads * queries * s.width()));
+  fovea_attention a = call_for(s, q, out, queries);
+  a.k.data = k.data(), a.v.data = v.data(), a.keys = t.length(), a.isa = isa;
+  CHECK(run(a) == FOVEA_OK);
+  return out;
+}
+
+// Views the images, parents first.
+inline int32_t view(const std::vector<const void*>& images, fovea_segments& map, fovea_attention& a) {
+  for (const void* image : images)
+    if (const int32_t status = fovea_cache_view(image, &map, &a)) return status;
+  return FOVEA_OK;
+}
+
+inline std::vector<float> attend_to_cache(const cache_shape& s, const tokens& t,
+                                          const std::vector<const void*>& images, int32_t queries,
+                                          int32_t isa, int32_t parts = 1) {
+  const std::vector<float> q = t.queries(t.length() - queries, t.length());
+  std::vector<float> out(static_cast<size_t>(s.group * s.kv_heads * queries * s.width()));
+  fovea_attention a = call_for(s, q, out, queries);
+  a.isa = isa;
+  fovea_segments map = {};
+  CHECK(view(images, map, a) == FOVEA_OK);
+  for (int32_t i = 0; i < parts; ++i) {
+    a.part = {i, parts};
+    CHECK(run(a) == FOVEA_OK);
+  }
+  return out;
+}
+
+inline bool same_as_model(const cache_shape& s, const tokens& t, const std::vector<const void*>& images,
+                          int32_t queries, int32_t isa = FOVEA_ISA_BEST, int32_t parts = 1) {
+  queries = queries < t.length() ? queries : t.length();
+  return fovea_cache_length(images.back()) == t.length() &&
+         data::same_bits(attend_to_cache(s, t, images, queries, isa, parts),
+                         attend_to_model(s, t, queries, isa));
+}
+
+// The next `count` tokens of the model go into the cache.
+inline int32_t append(void* image, const tokens& t, int32_t count) {
+  const int32_t end = t.length();
+  const std::vector<float> k = t.keys(end - count, end), v = t.values(end - count, end);
+  const fovea_in in_k = rows_of(k), in_v = rows_of(v);
+  return fovea_cache_append(image, &in_k, &in_v, count);
+}
+
+} // namespace cache_test

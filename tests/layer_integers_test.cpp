@@ -1,0 +1,209 @@
+// Layers whose attention is int8: the bits of docs/fixed_point.md on each ISA, near the float result, and NaN.
+#include <doctest/doctest.h>
+
+#include "fixed_reference.hpp"
+#include "fovea/fixed_quantize.h"
+#include "layer_problem.hpp"
+
+using namespace layers;
+
+namespace {
+
+constexpr layer_case cases[] = {
+    {"joined", 48, 0, 3, 3, 16, 16, true, true, false, false, true},
+    {"grouped, norms and rotation", 40, 0, 4, 2, 16, 8, false, true, true, true, true},
+    {"cross-attention", 32, 24, 2, 1, 32, 32, false, true, false, false, false},
+};
+const batch batches[] = {
+    {{0, 9}, {0, 9}, {}, {}},
+    {{0, 0, 5, 5, 6, 19}, {0, 3, 4, 4, 4, 21}, {}, {}},
+    {{0, 7, 14, 21}, {0, 7, 14, 21}, {7, 0, 3}, {}},
+};
+
+// Rows of one KV head become integers with one scale.
+std::vector<int8_t> quantized(const floats& rows, int32_t columns, int32_t counting, float& scale) {
+  std::vector<int8_t> all(rows.size(), 0);
+  const fovea_float_rows x = {rows.data(), columns, counting, columns};
+  if (counting == 0) return scale = 1, all;
+  REQUIRE(fovea_fixed_symmetric(&x, FOVEA_FIXED_S8, &scale) == FOVEA_OK);
+  REQUIRE(fovea_fixed_quantize_s8(&x, scale, 0, all.data()) == FOVEA_OK);
+  return all;
+}
+
+floats columns_of(const floats& rows, int32_t width, int32_t from, int32_t count, int32_t first,
+                  int32_t end) {
+  floats some;
+  for (int32_t r = first; r < end; ++r)
+    some.insert(some.end(), rows.begin() + r * width + from, rows.begin() + r * width + from + count);
+  return some;
+}
+
+// docs/fixed_point.md, "Layers": the product of four mantissas, rounded three times.
+fovea_fixed_scale scale_of(float q, float k, float v, int32_t dim, int32_t keys) {
+  float mantissa = 1;
+  int all = 0, exponent = 0;
+  for (float x : {q, k, 1 / std::sqrt(static_cast<float>(dim))}) {
+    mantissa *= 2 * std::frexp(x, &exponent);
+    all += exponent - 1;
+  }
+  mantissa = std::frexp(mantissa * 1.44269504f, &exponent);
+  const int shift = 31 - 16 - (all + exponent);
+  fovea_fixed_scale s = {};
+  s.score_multiplier = static_cast<int32_t>(static_cast<int64_t>(std::ldexp(mantissa, 31)) >>
+                                            std::max(0, shift - 31));
+  s.score_shift = std::min(shift, 31);
+  while (keys > 512) v *= 2, keys = (keys + 1) / 2;
+  s.f32_scale = numerics::bits_of(v);
+  return s;
+}
+
+floats integer_model(const layer_problem& p, const batch& b, const layer_data& d) {
+  const layer_case& c = p.shape;
+  projected rows = project(p, b, d);
+  floats heads(static_cast<size_t>(b.tokens() * c.q_heads * c.v_dim));
+  const int32_t group = c.q_heads / c.kv_heads;
+  for (size_t s = 0; s + 1 < b.starts.size(); ++s)
+    for (int32_t h = 0; h < c.kv_heads; ++h) {
+      const int32_t first = b.starts[s], end = b.starts[s + 1], key = b.keys()[s],
+                    keys = b.lengths.empty() ? b.keys()[s + 1] - key : b.lengths[s],
+                    counting = c.context_width != 0 ? end - first : keys;
+      float q_scale = 1, k_scale = 1, v_scale = 1;
+      const std::vector<int8_t> q = quantized(columns_of(rows.q, c.q_heads * c.dim, h * group * c.dim,
+                                                         group * c.dim, first, end),
+                                              group * c.dim, counting, q_scale),
+                                k = quantized(
+                                    columns_of(rows.k, c.kv_heads * c.dim, h * c.dim, c.dim, key, key + keys),
+                                    c.dim, keys, k_scale),
+                                v = quantized(columns_of(rows.v, c.kv_heads * c.v_dim, h * c.v_dim, c.v_dim,
+                                                         key, key + keys),
+                                              c.v_dim, keys, v_scale);
+      fovea_fixed_attention a = {};
+      a.q.data = q.data(), a.k.data = k.data(), a.v.data = v.data();
+      a.q.head_stride = c.dim, a.q.token_stride = group * c.dim;
+      a.q_heads = group, a.kv_heads = 1, a.dim = c.dim, a.v_dim = c.v_dim;
+      a.queries = end - first, a.keys = a.max_keys = keys;
+      a.flags = d.call.how.flags | (c.context_width == 0 ? FOVEA_POSITION : 0);
+      a.out.dtype = FOVEA_FIXED_F32;
+      a.scale = scale_of(q_scale, k_scale, v_scale, c.dim, keys);
+      const fixed_reference::call call{a};
+      for (int32_t g = 0; g < group; ++g)
+        for (int32_t i = 0; i < a.queries; ++i) {
+          const fixed_reference::row row = fixed_reference::sums_of(call, g, i);
+          for (int32_t n = 0; n < c.v_dim; ++n)
+            heads[static_cast<size_t>(((first + i) * c.q_heads + h * group + g) * c.v_dim + n)] =
+                fixed_reference::float_output(call, g, row, static_cast<size_t>(n));
+        }
+    }
+  return finish(p, b, d, heads);
+}
+
+template <class Body>
+void for_each_integer_isa(const Body& body) {
+  for (int32_t isa = FOVEA_FIXED_SCALAR; isa < FOVEA_FIXED_ISA_END; ++isa)
+    if (fovea_fixed_has_isa(isa) == 1) body(isa);
+}
+
+double cosine_of(const floats& a, const floats& b) {
+  double ab = 0, aa = 1e-30, bb = 1e-30;
+  for (size_t i = 0; i < a.size(); ++i)
+    ab += double{a[i]} * b[i], aa += double{a[i]} * a[i], bb += double{b[i]} * b[i];
+  return ab / std::sqrt(aa * bb);
+}
+
+} // namespace
+
+TEST_CASE("layers_of_int8_attention_have_the_specified_bits") {
+  for (const layer_case& c : cases)
+    for (const batch& given : batches)
+      for (const bool causal : {false, true}) {
+        layer_problem p(c);
+        p.layer.attention = FOVEA_I8;
+        batch b = given;
+        if (c.context_width == 0) b.context_starts.clear();
+        INFO(doctest::String(c.why), ", tokens ", b.tokens(), causal ? ", causal" : "");
+        layer_data d(p, b);
+        d.call.how.flags = causal ? FOVEA_CAUSAL : 0;
+        const floats expected = integer_model(p, b, d), exact = model(p, b, d).y;
+        const bool padded = !b.lengths.empty();
+        if (!padded) CHECK(cosine_of(expected, exact) > 0.999);
+        isas::for_each([&](int32_t isa) {
+          if (!isas::promises_bits(isa)) return; // another last bit of q may be another integer
+          for_each_integer_isa([&](int32_t fixed_isa) {
+            d.call.how.isa = isa, d.call.fixed_isa = fixed_isa;
+            for (const bool best : {true, false}) {
+              data::guarded<unsigned char> scratch(best ? fovea_layer_scratch_best(&d.call)
+                                                        : fovea_layer_scratch_least(&d.call));
+              REQUIRE(scratch.size() > 0);
+              d.y.wipe();
+              REQUIRE(fovea_run_layer(&d.call, scratch.data(), scratch.size()) == FOVEA_OK);
+              CHECK((scratch.guards_hold() && d.y.guards_hold()));
+              CHECK(data::same_bits(numbers(d.y), expected));
+            }
+          });
+          for (const int32_t workers : {1, 2, 5}) {
+            fovea_layer_call call = d.call;
+            call.stage = FOVEA_LAYER_PROJECT;
+            floats shared(fovea_layer_shared(&call) / 4 + 1),
+                scratch(fovea_layer_scratch_least(&call) / 4 + 1);
+            call.shared = shared.data(), call.shared_size = shared.size() * 4;
+            for (; call.stage < FOVEA_LAYER_END; ++call.stage)
+              for (int32_t i = 0; i < workers; ++i) {
+                call.part = {i, workers};
+                REQUIRE(fovea_run_layer(&call, scratch.data(), scratch.size() * 4) == FOVEA_OK);
+              }
+            CHECK(data::same_bits(numbers(d.y), expected));
+          }
+        });
+      }
+}
+
+TEST_CASE("int8_attention_of_nan_is_that_of_floats_and_padding_may_hold_anything") {
+  const layer_problem floats_of(cases[0]);
+  layer_problem p(cases[0]);
+  p.layer.attention = FOVEA_I8;
+  const batch b{{0, 4, 8}, {}, {3, 4}, {}};
+  layer_data d(p, b);
+  floats scratch(fovea_layer_scratch_best(&d.call) / 4 + 1);
+  REQUIRE(fovea_run_layer(&d.call, scratch.data(), scratch.size() * 4) == FOVEA_OK);
+  const floats before = numbers(d.y);
+  for (int32_t c = 0; c < 48; ++c)
+    d.x[static_cast<size_t>(3 * 48 + c)] = std::numeric_limits<float>::infinity();
+  d.x[5 * 48] = std::numeric_limits<float>::quiet_NaN();
+  REQUIRE(fovea_run_layer(&d.call, scratch.data(), scratch.size() * 4) == FOVEA_OK);
+  const floats found = numbers(d.y);
+  CHECK(data::same_bits(floats(found.begin(), found.begin() + 3 * 48),
+                        floats(before.begin(), before.begin() + 3 * 48)));
+  for (int32_t i = 4 * 48; i < 8 * 48; ++i)
+    CHECK(std::isnan(found[static_cast<size_t>(i)])); // all see the NaN
+}
+
+TEST_CASE("int8_attention_refuses_what_it_does_not_offer") {
+  layer_problem p(cases[0]);
+  p.layer.attention = FOVEA_I8;
+  const batch b{{0, 4}, {}, {}, {}};
+  static float numbers_of_heads[64];
+  struct bad_argument {
+    int32_t reason, argument;
+    void (*spoil)(fovea_layer_call&);
+  };
+  const bad_argument bad[] = {
+      {FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP, [](fovea_layer_call& c) { c.how.softcap = 1; }},
+      {FOVEA_UNSUPPORTED, FOVEA_ARG_ALIBI, [](fovea_layer_call& c) { c.how.alibi = numbers_of_heads; }},
+      {FOVEA_UNSUPPORTED, FOVEA_ARG_SINKS, [](fovea_layer_call& c) { c.how.sinks = numbers_of_heads; }},
+      {FOVEA_UNSUPPORTED, FOVEA_ARG_LSE, [](fovea_layer_call& c) { c.how.lse = numbers_of_heads; }},
+      {FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS,
+       [](fovea_layer_call& c) { c.how.weights.data = numbers_of_heads; }},
+      {FOVEA_UNSUPPORTED, FOVEA_ARG_MASK,
+       [](fovea_layer_call& c) { c.how.mask.data = numbers_of_heads, c.how.mask.is_bias = 1; }},
+      {FOVEA_RANGE, FOVEA_ARG_SCALE,
+       [](fovea_layer_call& c) { c.how.flags = FOVEA_SCALE, c.how.scale = -1; }},
+      {FOVEA_UNSUPPORTED, FOVEA_ARG_ISA, [](fovea_layer_call& c) { c.fixed_isa = FOVEA_FIXED_ISA_END; }},
+  };
+  for (const bad_argument& each : bad) {
+    layer_data d(p, b);
+    floats scratch(fovea_layer_scratch_best(&d.call) / 4 + 1);
+    each.spoil(d.call);
+    CHECK(fovea_run_layer(&d.call, scratch.data(), scratch.size() * 4) == (each.reason | each.argument << 8));
+    CHECK(d.y.nothing_written());
+  }
+}
