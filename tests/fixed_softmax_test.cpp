@@ -9,7 +9,6 @@
 #include <vector>
 
 namespace {
-namespace {
 
 uint32_t random_state = 1;
 uint32_t noise() { return random_state = random_state * 1664525u + 1013904223u, random_state >> 8; }
