@@ -18,6 +18,16 @@ constexpr layer_case cases[] = {
     {"cross-attention, norms and rotation", 32, 20, 4, 2, 8, 12, false, true, true, true, true},
 };
 
+constexpr layer_case worst_cases[] = {
+    {"one number in, one head of one", 1, 0, 1, 1, 1, 1, true, true, false, false, true},
+    {"seventeen heads of one, values of two", 3, 0, 17, 17, 1, 2, false, false, false, false, false},
+    {"many heads on one", 5, 0, 9, 1, 3, 5, true, true, true, false, true},
+    {"a head of an odd size, half rotated", 17, 0, 2, 1, 131, 3, false, true, false, true, false, 66},
+    {"heads of 24 that products cut by two", 7, 0, 5, 5, 24, 24, true, false, false, true, true},
+    {"a context of one number", 4, 1, 3, 1, 2, 7, false, true, false, false, true},
+    {"heads of 1,024", 2, 0, 1, 1, 1024, 1, false, false, true, false, false},
+};
+
 struct batch_case {
   const char* why;
   batch b;
@@ -32,7 +42,7 @@ const batch_case batches[] = {
 };
 
 // Twice: all at once, and with the least scratch.
-void check_call(const layer_problem& p, layer_data& d, const answer& expected, int32_t isa) {
+void check_call(layer_data& d, const answer& expected, int32_t isa) {
   for (const bool best : {true, false}) {
     d.call.how.isa = isa;
     const size_t size = best ? fovea_layer_scratch_best(&d.call) : fovea_layer_scratch_least(&d.call);
@@ -45,23 +55,28 @@ void check_call(const layer_problem& p, layer_data& d, const answer& expected, i
     if (best) continue;
     CHECK(fovea_run_layer(&d.call, scratch.data(), size - 64) == (FOVEA_TOO_SMALL | FOVEA_ARG_SCRATCH << 8));
   }
-  (void)p;
 }
 
 } // namespace
 
-TEST_CASE("layers_have_the_bits_of_their_parts") {
-  for (const layer_case& c : cases) {
-    const layer_problem p(c);
-    for (const batch_case& each : batches) {
-      batch b = each.b;
-      if (c.context_width == 0) b.context_starts.clear();
-      INFO(doctest::String(c.why), ", ", doctest::String(each.why));
-      layer_data d(p, b);
-      const answer expected = model(p, b, d);
-      isas::for_each([&](int32_t isa) { check_call(p, d, expected, isa); });
-    }
+static void check_batches(const layer_case& c) {
+  const layer_problem p(c);
+  for (const batch_case& each : batches) {
+    batch b = each.b;
+    if (c.context_width == 0) b.context_starts.clear();
+    INFO(doctest::String(c.why), ", ", doctest::String(each.why));
+    layer_data d(p, b);
+    const answer expected = model(p, b, d);
+    isas::for_each([&](int32_t isa) { check_call(d, expected, isa); });
   }
+}
+
+TEST_CASE("layers_have_the_bits_of_their_parts") {
+  for (const layer_case& c : cases) check_batches(c);
+}
+
+TEST_CASE("layers_of_the_worst_shapes_have_the_bits_of_their_parts") {
+  for (const layer_case& c : worst_cases) check_batches(c);
 }
 
 TEST_CASE("layers_pass_the_options_of_attention_on") {
@@ -100,7 +115,7 @@ TEST_CASE("layers_pass_the_options_of_attention_on") {
     d.call.how.lse = lse.data(), d.call.how.weights.data = weights.data();
     const answer expected = model(p, b, d);
     isas::for_each([&](int32_t isa) {
-      check_call(p, d, expected, isa);
+      check_call(d, expected, isa);
       check_same(lse, expected.lse, isa);
       check_same(weights, expected.weights, isa);
     });
@@ -116,7 +131,7 @@ TEST_CASE("layers_return_the_weights_of_chosen_heads") {
   const answer expected = model(p, b, d);
   d.call.how.weights = {chosen.data(), 1, 2, 0, 0, 0, 0};
   isas::for_each([&](int32_t isa) {
-    check_call(p, d, expected, isa);
+    check_call(d, expected, isa);
     floats picked;
     for (const int32_t from : {20, 40, 80 + 9, 80 + 18})
       picked.insert(picked.end(), expected.weights.begin() + from,
@@ -225,4 +240,59 @@ TEST_CASE("results_may_replace_what_they_are_made_of") {
       check_same(x, expected.y, isa);
     }
   });
+}
+
+// Heads are cut out of weights of any type: at once, one after another, and by workers.
+TEST_CASE("layers_take_narrow_weights") {
+  const layer_case c{"", 64, 0, 4, 2, 16, 16, true, true, false, false, true};
+  const batch b{{0, 5, 30}, {}, {}, {}};
+  for (const int32_t dtype : {FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I4}) {
+    layer_problem p(c);
+    layer_data d(p, b);
+    floats matrices[2];
+    for (packed_matrix* m : {&p.packed_q, &p.packed_out}) {
+      const bool first = m == &p.packed_q;
+      floats rows = p.out.weight;
+      if (first) rows = p.q.weight;
+      for (const matrix* more : {&p.k, &p.v})
+        if (first) rows.insert(rows.end(), more->weight.begin(), more->weight.end());
+      floats& packed = matrices[first ? 0 : 1];
+      packed.resize(fovea_linear_size(64, m->linear.out, dtype) / sizeof(float));
+      const fovea_rows_in w = {rows.data(), 0, FOVEA_F32, 0};
+      REQUIRE(fovea_pack_linear(packed.data(), packed.size() * sizeof(float), 64, m->linear.out, dtype, 0, &w,
+                                m->linear.out) == FOVEA_OK);
+      fovea_linear& linear = first ? p.layer.q : p.layer.out;
+      linear.packed = packed.data(), linear.dtype = dtype;
+    }
+    const floats exact = model(p, b, d).y;
+    floats expected;
+    isas::for_each([&](int32_t isa) {
+      INFO("dtype ", dtype);
+      d.call.how.isa = isa;
+      for (const size_t size : {fovea_layer_scratch_best(&d.call), fovea_layer_scratch_least(&d.call)}) {
+        data::guarded<unsigned char> scratch(size);
+        d.y.wipe();
+        REQUIRE(fovea_run_layer(&d.call, scratch.data(), size) == FOVEA_OK);
+        CHECK((scratch.guards_hold() && d.y.guards_hold()));
+        if (expected.empty() && isas::promises_bits(isa)) expected = numbers(d.y);
+        if (isas::promises_bits(isa)) CHECK(data::same_bits(numbers(d.y), expected));
+        double worst = 0;
+        for (size_t i = 0; i < exact.size(); ++i)
+          worst = std::fmax(worst, std::fabs(double{d.y[i]} - exact[i]));
+        CHECK(worst < (dtype == FOVEA_I4   ? 0.8
+                       : dtype == FOVEA_I8 ? 0.08
+                                           : 0.04)); // steps of 1/14, 1/254, 1/512
+      }
+      fovea_layer_call call = d.call;
+      call.stage = FOVEA_LAYER_PROJECT;
+      floats shared(fovea_layer_shared(&call) / 4 + 1), scratch(fovea_layer_scratch_least(&call) / 4 + 1);
+      call.shared = shared.data(), call.shared_size = shared.size() * 4;
+      for (; call.stage < FOVEA_LAYER_END; ++call.stage)
+        for (int32_t i = 0; i < 5; ++i) {
+          call.part = {i, 5};
+          REQUIRE(fovea_run_layer(&call, scratch.data(), scratch.size() * 4) == FOVEA_OK);
+        }
+      if (isas::promises_bits(isa)) CHECK(data::same_bits(numbers(d.y), expected));
+    });
+  }
 }

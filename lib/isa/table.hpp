@@ -30,4 +30,8 @@ struct operations {
   static void run(const columns_job& job);
 };
 
+#define FOVEA_ISA(name, constant, text) extern template struct operations<isa::name>;
+#define FOVEA_ALL_ISAS 1
+#include "isa/list.hpp"
+
 } // namespace fovea::f32

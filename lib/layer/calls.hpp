@@ -21,7 +21,8 @@ struct layer_calls {
   size_t scratch_size;
   bool only_checks;
   int64_t weights_before = 0; // floats that earlier sequences wrote
-  int64_t most_scratch = 0;   // that any of the calls makes use of, found by checks
+  bool measures = false;      // checks find out how much scratch a call makes use of at most
+  int64_t most_scratch = 0;
 
   int32_t project(const block& b);
   int32_t project_values(tokens_of tokens, float* rows_of_v);

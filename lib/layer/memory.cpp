@@ -40,6 +40,10 @@ portion least_of(const layer_plan& p) {
           longest(p, [&](int32_t s) { return p.context_of(s); }), false};
 }
 
+portion addressable(const layer_plan& p) {
+  return bytes_of_rows(p, whole_of(p)) <= PTRDIFF_MAX / 2 ? whole_of(p) : least_of(p);
+}
+
 // All heads of some sequences, or some heads of one sequence.
 portion fitting(const layer_plan& p, int64_t room) {
   portion n = whole_of(p);
@@ -77,13 +81,18 @@ layer_rows cut_rows(const layer_plan& p, const portion& n, void* at) {
   return rows;
 }
 
-int64_t least_inner(const layer_plan& p) {
+int64_t least_of_products(const layer_plan& p) {
   const fovea_layer& w = *p.weights;
   const fovea_linear* const all[] = {&w.q, &w.k, &w.v, &w.out};
-  int64_t most = FOVEA_SCRATCH(p.dim, p.v_dim);
+  int64_t most = 0;
   for (const fovea_linear* linear : all)
     if (linear->packed)
       most = larger(most, static_cast<int64_t>(FOVEA_MULTIPLY_SCRATCH(linear->in, 1, linear->dtype)));
+  return most;
+}
+
+int64_t least_inner(const layer_plan& p) {
+  const int64_t most = larger(least_of_products(p), static_cast<int64_t>(FOVEA_SCRATCH(p.dim, p.v_dim)));
   if (!p.in_integers) return most;
   int64_t integers = 0;
   for (int32_t s = 0; s < p.sequences; ++s)

@@ -73,6 +73,11 @@ struct layer_plan {
 enum class purpose { run, project_context };
 int32_t make_plan(const fovea_layer_call* call, purpose why, layer_plan& p);
 
+// Parts of make_plan: weights and options take their place in the footprint, and outputs meet nothing else.
+int32_t place_memory(layer_plan& p);
+int32_t check_overlap(const layer_plan& p);
+int32_t most_tokens(const layer_plan& p, bool keys); // of a sequence: keys that count, or queries
+
 // Where rows stand that a call makes on its way: in scratch, or in what workers share.
 struct layer_rows {
   float *q, *k, *v, *heads; // heads: what attention writes, all heads of a token one after another
@@ -89,9 +94,11 @@ struct portion {
 portion whole_of(const layer_plan& p);
 portion least_of(const layer_plan& p);
 portion fitting(const layer_plan& p, int64_t room); // the whole, or what fits; at least least_of
+portion addressable(const layer_plan& p);           // the whole, if any memory could hold it
 int64_t bytes_of_rows(const layer_plan& p, const portion& n);
 layer_rows cut_rows(const layer_plan& p, const portion& n, void* at);
-int64_t least_inner(const layer_plan& p); // scratch of one product or attention
+int64_t least_of_products(const layer_plan& p); // scratch of one product
+int64_t least_inner(const layer_plan& p);       // of one product or attention
 
 // Panels of K of a context; rows of V follow them.
 constexpr int64_t panel_floats(const layer_plan& p) {

@@ -7,6 +7,9 @@
 #include "fovea/fixed_softmax.hpp"
 #include "fovea/fovea.h"
 #include "fovea/fovea.hpp"
+#include "fovea/layer.h"
+#include "fovea/layer.hpp"
+#include "fovea/linear.h"
 #include "fovea/ops.h"
 
 static unsigned char scratch[FOVEA_SCRATCH(3, 2)];
@@ -17,13 +20,21 @@ static int8_t panels[FOVEA_FIXED_PANELS(2, 3)];
 static fovea::fixed_attention<float, 4, 2, 16, 32> memory;
 static fovea::scratch<64, 32> typed_scratch;
 static fovea::tflite_tables tables;
+static fovea::self_attention<64, 4, 2, 16, 24> layer;
+static unsigned char layer_scratch[FOVEA_LAYER_SCRATCH_FAST(128, 128, 384, 12, 12, 32, 32) +
+                                   FOVEA_LAYER_SCRATCH_I8(128, 128, 12, 12, 32, 32)];
+static unsigned char context[FOVEA_LAYER_KV_BYTES(7, 2, 4, 16, 16) + FOVEA_LAYER_KV_SCRATCH(64, 4, 16)];
+static_assert(FOVEA_LAYER_SCRATCH_FAST(128, 128, 384, 12, 12, 32, 32) < 1000000, "a layer of MiniLM");
+static_assert(FOVEA_LAYER_SCRATCH(24, 24, 64, 4, 4, 16, 16) < 16384, "a layer for a board");
 
 int main() {
   const float row[4 * 16] = {};
   float out[4 * 16];
   fovea::make_tflite_tables(0.1, 1, tables);
   const fovea::fixed_scale_answer scale = fovea::make_fixed_scale({0.1, 0.1, 0.1, 0, 0}, 64);
-  const int32_t status = memory.append(row, row) | memory.attend(row, out);
+  const int32_t status = memory.append(row, row) | memory.attend(row, out) | layer.pack(row, row, row, row) |
+                         layer.run(row, 1, out);
   return FOVEA_REASON(status) + FOVEA_ARGUMENT(status) + (scale.refusal ? 1 : 0) + scratch[0] +
-         fast_scratch[0] + integer_scratch[0] + panels[0] + typed_scratch.bytes[0];
+         fast_scratch[0] + integer_scratch[0] + panels[0] + typed_scratch.bytes[0] + layer_scratch[0] +
+         context[0];
 }
