@@ -11,6 +11,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "byte_peak.hpp"
 #include "fovea/linear.h"
 #include "peak.hpp"
 #include "report.hpp"
@@ -40,12 +41,69 @@ constexpr linear_work table[] = {
     {  1,    384,  1536, FOVEA_BF16, FOVEA_NO_ACTIVATION},
     { 16,    384,  1536, FOVEA_BF16, FOVEA_NO_ACTIVATION},
     {128,    384,  1536, FOVEA_BF16, FOVEA_NO_ACTIVATION},
+    {128,    384,  1536, FOVEA_I8,   FOVEA_NO_ACTIVATION},
+    {128,    384,  1536, FOVEA_I8,   FOVEA_GELU},
+    {128,   1536,   384, FOVEA_I8,   FOVEA_NO_ACTIVATION},
+    {  3,   4096,  4096, FOVEA_I8,   FOVEA_NO_ACTIVATION},
+    {  1,   4096,  4096, FOVEA_I8,   FOVEA_NO_ACTIVATION}, // beyond L2
+    {128,    384,  1536, FOVEA_I4,   FOVEA_NO_ACTIVATION},
+    {  1,   4096,  4096, FOVEA_I4,   FOVEA_NO_ACTIVATION},
+    {  1,   8192,  8192, FOVEA_I4,   FOVEA_NO_ACTIVATION},
 };
 // clang-format on
 
 const char* name_of_dtype(int32_t dtype) {
-  return dtype == FOVEA_F32 ? "f32" : dtype == FOVEA_F16 ? "f16" : "bf16";
+  switch (dtype) {
+    case FOVEA_F16:
+      return "f16";
+    case FOVEA_BF16:
+      return "bf16";
+    case FOVEA_I8:
+      return "int8";
+    case FOVEA_I4:
+      return "int4";
+    default:
+      return "f32";
+  }
 }
+
+// Of the integers that go with an ISA of floats; 0 where there are none, or no loop for them.
+int32_t integer_isa_of(int32_t isa) {
+  struct {
+    int32_t floats, integers;
+  } const pairs[] = {{FOVEA_AVX512, FOVEA_FIXED_AVX512VNNI}, {FOVEA_AVX2, FOVEA_FIXED_AVXVNNI},
+                     {FOVEA_AVX2, FOVEA_FIXED_AVX2},         {FOVEA_SSE41, FOVEA_FIXED_SSE41},
+                     {FOVEA_NEON64, FOVEA_FIXED_I8MM},       {FOVEA_NEON64, FOVEA_FIXED_DOTPROD},
+                     {FOVEA_NEON64, FOVEA_FIXED_NEON},       {FOVEA_NEON, FOVEA_FIXED_NEON}};
+  for (const auto& p : pairs)
+    if (p.floats == isa && fovea_fixed_has_isa(p.integers)) return p.integers;
+  return FOVEA_FIXED_SCALAR;
+}
+
+// Times the loop that a work is judged by: products of floats, or of bytes.
+class product_meter {
+ public:
+  product_meter(const linear_work& w, int32_t isa) : floats_(isa), integers_(0) {
+    if (w.dtype != FOVEA_I8 && w.dtype != FOVEA_I4) return;
+    integers_ = integer_isa_of(isa);
+    per_turn_ = multiply_bytes(integers_, 1);
+    while (per_turn_ > 0 && ran(time()) < 100e-6) turns_ *= 2;
+  }
+  bool knows() const { return integers_ == 0 || per_turn_ > 0; }
+  timing time() const {
+    if (integers_ == 0) return floats_.time();
+    return time_of([&] { multiply_bytes(integers_, turns_); });
+  }
+  double flops() const {
+    return integers_ == 0 ? floats_.flops() : 2 * per_turn_ * static_cast<double>(turns_);
+  }
+
+ private:
+  peak_meter floats_;
+  int32_t integers_;
+  double per_turn_ = 0;
+  int64_t turns_ = 1;
+};
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -85,11 +143,12 @@ struct linear_problem {
     call.y.data = y.data();
     call.rows = w.rows;
     call.activation = w.activation;
+    scratch.resize(fovea_multiply_scratch(&call) + 64);
   }
   linear_problem(const linear_problem&) = delete;
   linear_problem& operator=(const linear_problem&) = delete;
 
-  int32_t run() const { return fovea_multiply(&call, nullptr, 0); }
+  int32_t run() { return fovea_multiply(&call, scratch.data(), scratch.size()); }
 
   uint64_t digest() const { // FNV-1a over the words
     uint64_t hash = 14695981039346656037u;
@@ -105,6 +164,7 @@ struct linear_problem {
   page_buffer packed, x, y, bias;
   fovea_linear linear = {};
   fovea_product call = {};
+  std::vector<unsigned char> scratch;
 };
 
 std::string format(const char* how, double x) {
@@ -142,6 +202,9 @@ linear_result measure(const linear_work& w, int32_t isa, const pace& speed) {
   linear_problem p(w);
   const isa_loops& loops = *loops_of(isa);
   p.call.isa = isa;
+  const product_meter meter(w, isa);
+  if (w.dtype == FOVEA_I8 || w.dtype == FOVEA_I4) p.call.fixed_isa = integer_isa_of(isa);
+  p.scratch.resize(fovea_multiply_scratch(&p.call) + 64);
   linear_result r{};
   r.what = w;
   r.isa = isa;
@@ -151,12 +214,11 @@ linear_result measure(const linear_work& w, int32_t isa, const pace& speed) {
   const int calls = std::max(1, static_cast<int>(std::ceil(least_sample / ran(time_of([&] { p.run(); })))));
   const double bytes = static_cast<double>(p.packed.size());
   const int passes = std::max(1, static_cast<int>(least_sample * 50e9 / bytes));
-  const peak_meter meter(isa);
   std::vector<timing> works, peaks, reads;
   const stopwatch watch;
   for (int round = 0; round < speed.rounds; ++round) {
     if (round >= speed.least_rounds && watch.read().wall >= speed.seconds) break;
-    peaks.push_back(undisturbed([&] { return meter.time(); }));
+    if (meter.knows()) peaks.push_back(undisturbed([&] { return meter.time(); }));
     reads.push_back(
         undisturbed([&] { return time_of_reading(loops, p.packed.data(), p.packed.size(), passes); }));
     works.push_back(undisturbed([&] {
@@ -165,11 +227,12 @@ linear_result measure(const linear_work& w, int32_t isa, const pace& speed) {
       });
     }));
   }
-  const summary work = summarise(works), peak = summarise(peaks), read = summarise(reads);
+  const summary work = summarise(works), peak = meter.knows() ? summarise(peaks) : summary{},
+                read = summarise(reads);
   r.samples = work.samples;
   r.seconds = work.median / calls;
   r.quiet_seconds = work.lowest_tenth / calls;
-  r.peak = meter.flops() / peak.median;
+  r.peak = meter.knows() ? meter.flops() / peak.median : 0;
   r.read = bytes * passes / read.median;
   r.disturbed = work.disturbed || peak.disturbed || read.disturbed;
   return r;

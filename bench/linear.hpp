@@ -20,13 +20,13 @@ struct linear_result {
   linear_work what;
   int32_t isa, status;
   double seconds, quiet_seconds; // median, and 10th percentile
-  double peak, read;             // flop per second; bytes of weights per second
+  double peak, read;             // flop per second, 0 = not known; bytes of weights per second
   uint64_t digest;
   int samples;
   bool disturbed; // by other programs, too often: the time or a limit
 
   double weight_bytes() const { return static_cast<double>(what.weight_bytes()); }
-  bool reading_binds() const { return weight_bytes() / read > what.flops() / peak; }
+  bool reading_binds() const { return peak <= 0 || weight_bytes() / read > what.flops() / peak; }
   double limit_seconds() const { return reading_binds() ? weight_bytes() / read : what.flops() / peak; }
 };
 

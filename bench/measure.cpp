@@ -167,10 +167,10 @@ void measure_floats(problem& p, const pace& speed, result& r) {
 
 std::vector<kernel> kernels_of(const work& w, int32_t isa) {
   if (!w.integers()) return {{isa, 0}};
-  constexpr kernel pairs[] = {{FOVEA_SCALAR, FOVEA_FIXED_SCALAR}, {FOVEA_AVX2, FOVEA_FIXED_AVX2},
-                              {FOVEA_AVX2, FOVEA_FIXED_AVXVNNI},  {FOVEA_AVX512, FOVEA_FIXED_AVX512VNNI},
-                              {FOVEA_NEON64, FOVEA_FIXED_NEON},   {FOVEA_NEON64, FOVEA_FIXED_DOTPROD},
-                              {FOVEA_NEON64, FOVEA_FIXED_I8MM}};
+  constexpr kernel pairs[] = {{FOVEA_SCALAR, FOVEA_FIXED_SCALAR},     {FOVEA_SSE41, FOVEA_FIXED_SSE41},
+                              {FOVEA_AVX2, FOVEA_FIXED_AVX2},         {FOVEA_AVX2, FOVEA_FIXED_AVXVNNI},
+                              {FOVEA_AVX512, FOVEA_FIXED_AVX512VNNI}, {FOVEA_NEON64, FOVEA_FIXED_NEON},
+                              {FOVEA_NEON64, FOVEA_FIXED_DOTPROD},    {FOVEA_NEON64, FOVEA_FIXED_I8MM}};
   std::vector<kernel> found;
   for (const kernel& pair : pairs)
     if (pair.isa == isa && fovea_fixed_has_isa(pair.integer_isa)) found.push_back(pair);

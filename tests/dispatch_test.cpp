@@ -74,6 +74,7 @@ TEST_CASE("an_isa_that_the_core_lacks_is_refused") {
   CHECK(offered(sse41, FOVEA_SSE41));
   CHECK(offered(avx2, FOVEA_AVX2));
   CHECK(offered(avx512, FOVEA_AVX512));
+  CHECK(fixed_offered(sse41, FOVEA_FIXED_SSE41));
   CHECK(fixed_offered(avx2, FOVEA_FIXED_AVX2));
   CHECK(fixed_offered(avxvnni, FOVEA_FIXED_AVXVNNI));
   CHECK(fixed_offered(avx512vnni, FOVEA_FIXED_AVX512VNNI));

@@ -5,6 +5,7 @@
 
 #include "data.hpp"
 #include "fixed_linear_reference.hpp"
+#include "fovea/fixed.hpp"
 
 namespace {
 
@@ -180,6 +181,31 @@ TEST_CASE("fixed_linear_requantisation_of_sums_next_to_a_half") {
     }
     REQUIRE(p.pack() == FOVEA_OK);
     each_isa([&](int32_t isa) { check_bits(p, isa, 0, 1, 1); });
+  }
+}
+
+TEST_CASE("fixed_linear_multipliers_of_real_scales") {
+  struct {
+    double real;
+    int32_t multiplier, shift;
+  } const cases[] = {
+      {0.5, 1 << 30, 0},
+      {1, 1 << 30, 1},
+      {0.25, 1 << 30, -1},
+      {0.75, 0x60000000, 0},
+      {0.0003, 1319413953, -11},
+      {3.0, 0x60000000, 2},
+      {0, 0, 0},
+      {-1, 0, 0},
+      {1e-12, 0, 0},
+      {1e300, INT32_MAX, 30},
+      {0.99999999999, 1 << 30, 1},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.real);
+    const fovea::fixed_multiplier m = fovea::make_fixed_multiplier(c.real);
+    CHECK(m.multiplier == c.multiplier);
+    CHECK(m.shift == c.shift);
   }
 }
 

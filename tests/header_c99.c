@@ -3,9 +3,11 @@
 
 #include "fovea/cache.h"
 #include "fovea/fixed.h"
+#include "fovea/fixed_linear.h"
 #include "fovea/fixed_quantize.h"
 #include "fovea/fixed_softmax.h"
 #include "fovea/fovea.h"
+#include "fovea/layer.h"
 #include "fovea/linear.h"
 #include "fovea/ops.h"
 
@@ -16,6 +18,7 @@ FOVEA_ASSERT_FITS(scratch, 3, 2);
 static unsigned char fast_scratch[FOVEA_SCRATCH_FAST(3, 2, 4, 20)];
 FOVEA_ASSERT_FITS(fast_scratch, 3, 2);
 static unsigned char integer_scratch[FOVEA_FIXED_SCRATCH_ROWS(3, 2)];
+static unsigned char layer_scratch[FOVEA_LAYER_SCRATCH(3, 3, 4, 2, 1, 2, 2)];
 static int8_t key_panels[FOVEA_FIXED_PANELS(2, 3)], value_panels[FOVEA_FIXED_PANELS(2, 2)];
 
 static FOVEA_CACHE_ALIGN unsigned char cache[FOVEA_CACHE_BYTES(1, 3, 2, 2, FOVEA_F32)];
@@ -32,6 +35,32 @@ static int constants_are_right(void) {
          flags == 15 && FOVEA_OK == 0 && FOVEA_REASON(status) == FOVEA_RANGE &&
          FOVEA_ARGUMENT(status) == FOVEA_ARG_PART && FOVEA_UP16(0) == 0 && FOVEA_UP16(1) == 16 &&
          FOVEA_UP16(16) == 16 && FOVEA_UP16(17) == 32 && FOVEA_VERSION >= 100;
+}
+
+/* A layer whose query and key matrices are zero returns the mean of its tokens. */
+static int runs_a_layer(void) {
+  const float x[12] = {1, 2, 3, 4, 3, 4, 5, 6, 5, 6, 7, 8}, identity[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+  static float in[FOVEA_LINEAR_BYTES(4, 8, FOVEA_F32) / sizeof(float)], out[FOVEA_LINEAR_BYTES(4, 4, FOVEA_F32) / sizeof(float)];
+  float y[12];
+  fovea_rows_in w = {0};
+  fovea_layer layer = {0};
+  fovea_layer_call call = {0};
+  w.data = identity;
+  if (fovea_pack_linear(in, sizeof in, 4, 8, FOVEA_F32, 6, &w, 2) != FOVEA_OK) return 0;
+  if (fovea_pack_linear(out, sizeof out, 4, 4, FOVEA_F32, 0, &w, 4) != FOVEA_OK) return 0;
+  layer.q.packed = in;
+  layer.out.packed = out;
+  layer.q.in = layer.out.in = layer.out.out = 4;
+  layer.q.out = 8;
+  layer.q_heads = 2;
+  layer.kv_heads = 1;
+  layer.dim = 2;
+  call.layer = &layer;
+  call.x.data = x;
+  call.y.data = y;
+  call.tokens = 3;
+  if (fovea_run_layer(&call, layer_scratch, sizeof layer_scratch) != FOVEA_OK) return 0;
+  return y[0] > 2.9999f && y[0] < 3.0001f && y[11] > 3.9999f && y[11] < 4.0001f;
 }
 
 /* Two keys with equal scores: the result is the mean of their values. */
@@ -162,5 +191,6 @@ int fovea_header_c99(void) {
   if (!quantises()) return 8;
   if (!multiplies()) return 9;
   if (!caches()) return 10;
+  if (!runs_a_layer()) return 11;
   return 0;
 }

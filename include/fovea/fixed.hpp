@@ -14,6 +14,10 @@ struct real_scales { // real = scale * (integer - zero point)
   double softmax = 0; // what scores are multiplied by; 0 = 1 / sqrt(dim)
 };
 
+struct fixed_multiplier { // x * multiplier * 2^(shift - 31), as TFLite requantises
+  int32_t multiplier, shift;
+};
+
 struct fixed_scale_answer {
   fovea_fixed_scale scale;
   const char* refusal; // null: the scale is good; else a sentence that says what is wrong
@@ -126,6 +130,20 @@ constexpr fixed_scale_answer make_fixed_scale(const real_scales& real, int32_t d
   a.refusal = set_scores(a.scale, octaves, product * dim / unit + 1);
   if (!a.refusal) a.refusal = set_output(a.scale, real.v, real.out, wide ? 0 : spill_of(max_keys));
   return a;
+}
+
+// What a layer of fixed_linear.h is given: scale_x * scale_w / scale_y of an output. Numbers that no shift
+// makes become the nearest that one does; 0 is {0, 0}.
+constexpr fixed_multiplier make_fixed_multiplier(double real) {
+  if (!detail::positive_and_finite(real)) return {0, 0};
+  int shift = 0;
+  while (real >= 1) real /= 2, ++shift;
+  while (real < 0.5) real *= 2, --shift;
+  int64_t multiplier = static_cast<int64_t>(real * detail::power_of_two(31) + 0.5); // halves away from zero
+  if (multiplier == int64_t{1} << 31) multiplier /= 2, ++shift;
+  if (shift < -31) return {0, 0};
+  if (shift > 30) return {2147483647, 30};
+  return {static_cast<int32_t>(multiplier), shift};
 }
 
 // Keys quantised one by one: make the scale for the largest scale of k, then one multiplier for each key.

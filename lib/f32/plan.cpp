@@ -3,6 +3,7 @@
 
 #include "f32/plan.hpp"
 
+#include "common/square_root.hpp"
 #include "f32/check.hpp"
 #include "f32/kernel.hpp"
 #include "f32/kernel/exp2.hpp"
@@ -24,7 +25,7 @@ int32_t check_offered(const fovea_attention& a) {
 // A denormal scale has lost its bits before it meets a score.
 int32_t check_scale(const fovea_attention& a, plan& p) {
   if (!(a.flags & FOVEA_SCALE)) {
-    p.scale = 1 / __builtin_sqrtf(static_cast<float>(p.dim)) * log2_e;
+    p.scale = 1 / square_root(static_cast<float>(p.dim)) * log2_e;
   } else {
     if (!is_finite(a.scale)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SCALE);
     p.scale = a.scale * log2_e;

@@ -10,8 +10,8 @@
 namespace fovea::fixed {
 
 constexpr int group_depth = 32;
-constexpr int group_bytes = 256;   // of sixteen outputs
-constexpr int group_scales = 32;   // bytes of sixteen scales
+constexpr int group_bytes = 256;             // of sixteen outputs
+constexpr int group_scales = 32;             // bytes of sixteen scales
 constexpr int group_panel = 2 * group_bytes; // bytes of a group as a panel of bytes
 
 // Numbers 0 .. 15 of sixteen outputs come in runs, each followed by the run of numbers 16 .. 31.

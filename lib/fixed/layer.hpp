@@ -21,9 +21,11 @@ struct layer_of {
     Product::take(job.x, job.x_step, job.rows, job.in, job.depth, tile);
     for (int32_t o = 0; o < job.outputs; o += block) {
       const int32_t left = job.outputs - o, count = left < block ? left : block;
-      Product::multiply(tile, job.rows, job.depth, job.panels + o / 16 * panel, panel, (count + 15) / 16, sums);
+      Product::multiply(tile, job.rows, job.depth, job.panels + o / 16 * panel, panel, (count + 15) / 16,
+                        sums);
       for (int32_t r = 0; r < job.rows; ++r)
-        requantize_sums(sums + r * sums_step, job.numbers + o / 4, *job.range, count, job.y + r * job.y_step + o);
+        requantize_sums(sums + r * sums_step, job.numbers + o / 4, *job.range, count,
+                        job.y + r * job.y_step + o);
     }
   }
   static constexpr fixed_layer at(int32_t isa) { return {isa, product_rows, scratch, run}; }

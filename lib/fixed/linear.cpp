@@ -2,6 +2,7 @@
 #include "common/build.hpp"
 
 #include "fixed/linear.hpp"
+
 #include "fixed/product.hpp"
 
 namespace fovea::fixed {
@@ -23,8 +24,7 @@ struct linear_plan {
 
 int32_t check_linear(const fovea_fixed_linear* w, linear_plan& p) {
   if (!w) return refusal(FOVEA_NULL, FOVEA_ARG_W);
-  if (w->reserved[0] | w->reserved[1] | w->reserved[2])
-    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+  if (w->reserved[0] | w->reserved[1] | w->reserved[2]) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   const linear_header* const header = static_cast<const linear_header*>(w->packed);
   if (!header) return refusal(FOVEA_NULL, FOVEA_ARG_PACKED);
   if (reinterpret_cast<uintptr_t>(header) % alignof(linear_header))
@@ -58,7 +58,8 @@ int32_t check_rows(const fovea_fixed_product& call, linear_plan& p) {
     return refusal(reason, FOVEA_ARG_X);
   if (const int32_t reason = place(call.y, 0, call.y_stride, 1, true, y, p.bytes.to[0]))
     return refusal(reason, FOVEA_ARG_Y);
-  const unsigned char* const end = reinterpret_cast<const unsigned char*>(p.job.numbers + panels_of(p.out) / 4);
+  const unsigned char* const end = reinterpret_cast<const unsigned char*>(p.job.numbers +
+                                                                          panels_of(p.out) / 4);
   const size_t packed = static_cast<size_t>(end - static_cast<const unsigned char*>(call.w->packed));
   if (!range_of(call.w->packed, packed, p.bytes.in[1])) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PACKED);
   if (meet(p.bytes.in[0], p.bytes.to[0]) || meet(p.bytes.in[1], p.bytes.to[0]))

@@ -20,19 +20,26 @@ static_assert(sizeof(linear_header) == 64 && sizeof(requantize_numbers) == 4 * 1
 constexpr int32_t depth_of(int32_t in) { return (in + 15) & -16; }
 constexpr int32_t panels_of(int32_t out) { return (out + 15) & -16; } // their outputs
 
-// The order of bytes. 1 and 2: that of keys in panels. 3: for SMLAD (dot/dsp_layer.hpp), where a byte at an
-// even place holds its number plus 128.
-#if defined(__ARM_FEATURE_DSP) && !FOVEA_HAS_SYSTEM && !defined(__ARM_FEATURE_MVE)
+// The order of bytes. 1 and 2: that of keys in panels. 3: for SMLAD (dot/dsp_layer.hpp), bytes at even places
+// hold their number plus 128. 4: for Cortex-M0 (dot/thumb_layer.hpp), all do.
+#if FOVEA_HAS_SYSTEM || defined(__ARM_FEATURE_MVE)
+constexpr int32_t linear_order = fixed_panel_order;
+#elif defined(__ARM_FEATURE_DSP)
 constexpr int32_t linear_order = 3;
+#elif defined(__arm__) && __ARM_ARCH < 7
+constexpr int32_t linear_order = 4;
 #else
 constexpr int32_t linear_order = fixed_panel_order;
 #endif
 constexpr ptrdiff_t linear_at(int lane, int32_t c, int32_t depth) {
-  if (linear_order != 3) return key_at(lane, c, depth);
-  return lane / 4 * static_cast<ptrdiff_t>(4) * depth + c / 4 * 16 + lane % 4 * 4 + c % 4;
+  if (linear_order == 3)
+    return static_cast<ptrdiff_t>(lane / 4) * 4 * depth + c / 4 * 16 + lane % 4 * 4 + c % 4;
+  if (linear_order == 4) return static_cast<ptrdiff_t>(lane / 8) * 8 * depth + c * 8 + lane % 8;
+  return key_at(lane, c, depth);
 }
 constexpr unsigned char linear_byte(int32_t weight, int32_t c) {
-  return static_cast<unsigned char>(linear_order == 3 && c % 2 == 0 ? weight + 128 : weight);
+  return static_cast<unsigned char>(linear_order == 4 || (linear_order == 3 && c % 2 == 0) ? weight + 128
+                                                                                           : weight);
 }
 // What a weight takes away from the bias: what the zero point of x makes of it, and the product.
 constexpr int32_t folded(int32_t weight, int32_t c, int32_t zero_x) {

@@ -86,8 +86,7 @@ __attribute__((noinline)) static void multiply_group(const byte_tile<Form>& tile
   int n = 0;
   for (; n + N <= columns; n += N)
     multiply_columns<Form, M, N, Shape::ahead>(tile, r, panels, apart, depth, n, sums);
-  for (; n < columns; ++n)
-    multiply_columns<Form, M, 1, Shape::ahead>(tile, r, panels, apart, depth, n, sums);
+  for (; n < columns; ++n) multiply_columns<Form, M, 1, Shape::ahead>(tile, r, panels, apart, depth, n, sums);
 }
 
 // What the dot of an ISA makes of them.
@@ -120,9 +119,7 @@ struct form_product {
     by_groups_of(rows, group, typename Form::shapes{});
   }
 
-  static constexpr fixed_product exact(int32_t isa) {
-    return {isa, tile_bytes, take, multiply};
-  }
+  static constexpr fixed_product exact(int32_t isa) { return {isa, tile_bytes, take, multiply}; }
 };
 
 } // namespace fovea::fixed

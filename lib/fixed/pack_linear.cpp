@@ -29,8 +29,8 @@ int32_t check_memory(layer& l, size_t size) {
   const fovea_fixed_weights& w = *l.w;
   if (!l.packed) return refusal(FOVEA_NULL, FOVEA_ARG_PACKED);
   if (reinterpret_cast<uintptr_t>(l.packed) % sizeof(int32_t)) return refusal(FOVEA_ALIGN, FOVEA_ARG_PACKED);
-  const uint64_t needed = sizeof(linear_header) +
-                          static_cast<uint64_t>(panels_of(l.out)) * static_cast<uint64_t>(depth_of(l.in) + 12);
+  const uint64_t needed = sizeof(linear_header) + static_cast<uint64_t>(panels_of(l.out)) *
+                                                      static_cast<uint64_t>(depth_of(l.in) + 12);
   if (size < needed) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_PACKED);
   byte_range packed, rows, numbers[3];
   if (!range_of(l.packed, static_cast<size_t>(needed), packed))

@@ -11,7 +11,7 @@ struct output_range;
 
 constexpr int32_t product_rows = 48;  // of a tile at most
 constexpr int32_t product_panels = 4; // that one call takes at most
-constexpr int32_t sums_step = 80; // of a row of sums; a power of two would fold rows onto few cache sets
+constexpr int32_t sums_step = 80;     // of a row of sums; a power of two would fold rows onto few cache sets
 
 // Exact sums. A tile holds rows of bytes as the ISA multiplies them; `depth` is `dim`, rounded up to 16.
 struct fixed_product {
@@ -51,6 +51,9 @@ struct fixed_scaling {
   // Returns the scale; NaN, and zeros, if a number is not finite.
   float (*quantize)(const float* x, int32_t count, int8_t* to);
   void (*scale)(const scale_job& job);
+  // Groups of 32 elements of rows, as multiply_groups takes them.
+  size_t (*group_bytes)(int32_t rows);
+  void (*take_group)(const int8_t* x, ptrdiff_t step, int32_t rows, void* tile);
   // z[row][sums_step]: the same from weights of four bits, without bias. Products of groups join a sum.
   void (*multiply_groups)(const group_job& job, float* z);
 };

@@ -93,9 +93,19 @@ static void multiply_groups(const group_job& job, float* z) {
   }
 }
 
+// Groups by a product that multiplies panels of bytes.
 template <class Product>
+struct group_product {
+  static size_t tile_bytes(int32_t rows) { return Product::tile_bytes(rows, group_depth); }
+  static void take(const int8_t* x, ptrdiff_t step, int32_t rows, void* tile) {
+    Product::take(x, step, rows, group_depth, group_depth, tile);
+  }
+  static void multiply_groups(const group_job& job, float* z) { fixed::multiply_groups<Product>(job, z); }
+};
+
+template <class Groups>
 constexpr fixed_scaling fixed_scaling_of(int32_t isa) {
-  return {isa, quantize_row, scale_sums, multiply_groups<Product>};
+  return {isa, quantize_row, scale_sums, Groups::tile_bytes, Groups::take, Groups::multiply_groups};
 }
 
 } // namespace fovea::fixed

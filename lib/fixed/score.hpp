@@ -84,8 +84,8 @@ template <class Form, class Shape, class Store>
 __attribute__((noinline)) void score_group(const tile_state<Form>& t, const typename Form::key_byte* keys,
                                            int r, int columns) {
   using dot = typename Form::keys_dot;
-  constexpr int M = chunks<typename Form::keys_dot, Shape::rows>, N = Shape::key_columns, R = dot::rows, step = R * dot::deep,
-                lanes = 16 / dot::slices;
+  constexpr int M = chunks<typename Form::keys_dot, Shape::rows>, N = Shape::key_columns, R = dot::rows,
+                step = R * dot::deep, lanes = 16 / dot::slices;
   if constexpr (dot::scores_panels && Shape::rows == 4)
     if (t.p.depth % 64 == 0) return score_panels_of(t, keys, r, columns);
   const int depth = t.p.depth; // what a store might change is read once

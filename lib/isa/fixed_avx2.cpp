@@ -4,9 +4,11 @@
 
 #if FOVEA_WITH_FIXED_AVX2
 #include "fixed/attend.hpp"
+#include "fixed/dot/avx2_bytes.hpp"
 #include "fixed/dot/avx2_weights.hpp"
 #include "fixed/dot/widen.hpp"
 #include "fixed/multiply.hpp"
+#include "fixed/nibbles.hpp"
 #include "isa/fixed_table.hpp"
 
 namespace fovea::fixed {
@@ -21,7 +23,6 @@ struct stored : avx2_registers {
   using values_dot = avx2_quads;
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
                               fixed_shape<1, 2, 1, 2>>;
-  using product_shapes = shapes;
 };
 
 struct arranged : avx2_registers {
@@ -35,12 +36,15 @@ struct arranged : avx2_registers {
                               fixed_shape<1, 4, 1, 4>>;
 };
 
+using nibbles = nibble_product<vnni_keys<avx2_byte_registers>, fixed_shape<4, 1, 1, 1>,
+                               fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
+
 } // namespace
 // Prefill widens all panels once: a widening load has an instruction more than a plain one.
 const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX2, widen_and_split,
                                                                          widen_and_split);
 const fixed_product fixed_avx2_product = form_product<stored>::exact(FOVEA_FIXED_AVX2);
 const fixed_layer fixed_avx2_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_AVX2);
-const fixed_scaling fixed_avx2_scaling = fixed_scaling_of<form_product<stored>>(FOVEA_FIXED_AVX2);
+const fixed_scaling fixed_avx2_scaling = fixed_scaling_of<nibbles>(FOVEA_FIXED_AVX2);
 } // namespace fovea::fixed
 #endif

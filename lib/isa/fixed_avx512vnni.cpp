@@ -7,6 +7,7 @@
 #include "fixed/dot/avx512vnni.hpp"
 #include "fixed/dot/widen.hpp"
 #include "fixed/multiply.hpp"
+#include "fixed/nibbles.hpp"
 #include "isa/fixed_table.hpp"
 
 namespace fovea::fixed {
@@ -21,7 +22,14 @@ struct stored : avx512_registers {
   using values_dot = avx512vnni_values;
   using shapes = fixed_shapes<fixed_shape<12, 2, 3, 4>, fixed_shape<8, 2, 4, 2>, fixed_shape<4, 4, 4, 2>,
                               fixed_shape<2, 4, 2, 4>, fixed_shape<1, 4, 1, 4, 4096>>;
-  using product_shapes = shapes;
+};
+
+// Linear layers: up to eight rows read the weights once.
+struct linear : stored {
+  using shapes =
+      fixed_shapes<fixed_shape<12, 2, 1, 1>, fixed_shape<8, 2, 1, 1>, fixed_shape<7, 2, 1, 1>,
+                   fixed_shape<6, 4, 1, 1>, fixed_shape<5, 4, 1, 1>, fixed_shape<4, 4, 1, 1>,
+                   fixed_shape<3, 4, 1, 1>, fixed_shape<2, 4, 1, 1>, fixed_shape<1, 4, 1, 1, 4096>>;
 };
 
 struct arranged : stored {
@@ -31,11 +39,15 @@ struct arranged : stored {
                               fixed_shape<2, 4, 2, 4>, fixed_shape<1, 4, 1, 4>>;
 };
 
+using nibbles = nibble_product<avx512vnni_keys, fixed_shape<8, 1, 1, 1>, fixed_shape<6, 1, 1, 1>,
+                               fixed_shape<5, 1, 1, 1>, fixed_shape<4, 1, 1, 1>, fixed_shape<3, 1, 1, 1>,
+                               fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
+
 } // namespace
 const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX512VNNI,
                                                                                nullptr, widen_and_split);
-const fixed_product fixed_avx512vnni_product = form_product<stored>::exact(FOVEA_FIXED_AVX512VNNI);
-const fixed_layer fixed_avx512vnni_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_AVX512VNNI);
-const fixed_scaling fixed_avx512vnni_scaling = fixed_scaling_of<form_product<stored>>(FOVEA_FIXED_AVX512VNNI);
+const fixed_product fixed_avx512vnni_product = form_product<linear>::exact(FOVEA_FIXED_AVX512VNNI);
+const fixed_layer fixed_avx512vnni_layer = layer_of<form_product<linear>>::at(FOVEA_FIXED_AVX512VNNI);
+const fixed_scaling fixed_avx512vnni_scaling = fixed_scaling_of<nibbles>(FOVEA_FIXED_AVX512VNNI);
 } // namespace fovea::fixed
 #endif

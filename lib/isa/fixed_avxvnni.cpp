@@ -7,6 +7,7 @@
 #include "fixed/dot/avxvnni.hpp"
 #include "fixed/dot/widen.hpp"
 #include "fixed/multiply.hpp"
+#include "fixed/nibbles.hpp"
 #include "isa/fixed_table.hpp"
 
 namespace fovea::fixed {
@@ -21,7 +22,6 @@ struct stored : avxvnni_registers {
   using values_dot = avxvnni_values;
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
                               fixed_shape<1, 2, 1, 2>>;
-  using product_shapes = shapes;
 };
 
 struct arranged : stored {
@@ -29,11 +29,14 @@ struct arranged : stored {
   using values_dot = word_pairs<avxvnni_registers>;
 };
 
+using nibbles =
+    nibble_product<avxvnni_keys, fixed_shape<4, 1, 1, 1>, fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
+
 } // namespace
 const fixed_kernel fixed_avxvnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVXVNNI, nullptr,
                                                                             widen_and_split);
 const fixed_product fixed_avxvnni_product = form_product<stored>::exact(FOVEA_FIXED_AVXVNNI);
 const fixed_layer fixed_avxvnni_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_AVXVNNI);
-const fixed_scaling fixed_avxvnni_scaling = fixed_scaling_of<form_product<stored>>(FOVEA_FIXED_AVXVNNI);
+const fixed_scaling fixed_avxvnni_scaling = fixed_scaling_of<nibbles>(FOVEA_FIXED_AVXVNNI);
 } // namespace fovea::fixed
 #endif

@@ -20,7 +20,6 @@ struct dotprod : neon_registers {
   using keys_dot = dotprod_keys;
   using values_dot = dotprod_values;
   using shapes = fixed_shapes<fixed_shape<4, 1, 2, 1>, fixed_shape<2, 2, 2, 1>, fixed_shape<1, 4, 1, 2>>;
-  using product_shapes = shapes;
 };
 
 } // namespace
@@ -28,6 +27,7 @@ const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod, dotprod>(FOVE
                                                                             nullptr);
 const fixed_product fixed_dotprod_product = form_product<dotprod>::exact(FOVEA_FIXED_DOTPROD);
 const fixed_layer fixed_dotprod_layer = layer_of<form_product<dotprod>>::at(FOVEA_FIXED_DOTPROD);
-const fixed_scaling fixed_dotprod_scaling = fixed_scaling_of<form_product<dotprod>>(FOVEA_FIXED_DOTPROD);
+const fixed_scaling fixed_dotprod_scaling = fixed_scaling_of<group_product<form_product<dotprod>>>(
+    FOVEA_FIXED_DOTPROD);
 } // namespace fovea::fixed
 #endif

@@ -22,7 +22,6 @@ struct i8mm : neon_registers {
   using keys_dot = i8mm_keys<PieceStep>;
   using values_dot = i8mm_values<PieceStep>;
   using shapes = fixed_shapes<fixed_shape<4, 1, 2, 1>, fixed_shape<2, 1, 2, 1>, fixed_shape<1, 1, 1, 1>>;
-  using product_shapes = shapes;
 };
 using stored = i8mm<int8_t, 16>;
 using arranged = i8mm<eight_deep, 32>;
@@ -66,6 +65,6 @@ const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows,  scra
 const fixed_product fixed_i8mm_product = {FOVEA_FIXED_I8MM, products::tile_bytes, products::take,
                                           products::multiply};
 const fixed_layer fixed_i8mm_layer = layer_of<products>::at(FOVEA_FIXED_I8MM);
-const fixed_scaling fixed_i8mm_scaling = fixed_scaling_of<products>(FOVEA_FIXED_I8MM);
+const fixed_scaling fixed_i8mm_scaling = fixed_scaling_of<group_product<products>>(FOVEA_FIXED_I8MM);
 } // namespace fovea::fixed
 #endif

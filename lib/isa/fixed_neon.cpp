@@ -21,7 +21,6 @@ struct neon : neon_registers {
   using keys_dot = neon_keys<2>;
   using values_dot = neon_values<1>;
   using shapes = fixed_shapes<fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 1>, fixed_shape<1, 2, 1, 1>>;
-  using product_shapes = shapes;
 #else
   using keys_dot = neon_keys<4>;
   using values_dot = neon_values<2>;
@@ -33,6 +32,7 @@ struct neon : neon_registers {
 const fixed_kernel fixed_neon_kernel = fixed_kernel_of<neon, neon>(FOVEA_FIXED_NEON, nullptr, nullptr);
 const fixed_product fixed_neon_product = form_product<neon>::exact(FOVEA_FIXED_NEON);
 const fixed_layer fixed_neon_layer = layer_of<form_product<neon>>::at(FOVEA_FIXED_NEON);
-const fixed_scaling fixed_neon_scaling = fixed_scaling_of<form_product<neon>>(FOVEA_FIXED_NEON);
+const fixed_scaling fixed_neon_scaling = fixed_scaling_of<group_product<form_product<neon>>>(
+    FOVEA_FIXED_NEON);
 } // namespace fovea::fixed
 #endif

@@ -46,6 +46,9 @@
 #define FOVEA_WITH_FIXED_CORTEX_M 1
 #else
 #define FOVEA_WITH_FIXED_SCALAR 1
+#if defined(__x86_64__) && defined(__SSE4_1__)
+#define FOVEA_WITH_FIXED_SSE41 1
+#endif
 #if defined(__x86_64__) && defined(__AVX2__)
 #define FOVEA_WITH_FIXED_AVX2 1
 #endif
@@ -120,6 +123,9 @@ FOVEA_FIXED_ISA(dsp, FOVEA_FIXED_DSP, "dsp")
 #endif
 #if FOVEA_WITH_FIXED_HELIUM || FOVEA_ALL_ISAS
 FOVEA_FIXED_ISA(helium, FOVEA_FIXED_HELIUM, "helium")
+#endif
+#if FOVEA_WITH_FIXED_SSE41 || FOVEA_ALL_ISAS
+FOVEA_FIXED_ISA(sse41, FOVEA_FIXED_SSE41, "sse41")
 #endif
 #if FOVEA_WITH_FIXED_AVX2 || FOVEA_ALL_ISAS
 FOVEA_FIXED_ISA(avx2, FOVEA_FIXED_AVX2, "avx2")

@@ -80,6 +80,10 @@ struct neon_isa : isa_defaults {
 #endif
   static FOVEA_INLINE sixteen load_sixteen(const float* p) { return vld1q_f32_x4(p); }
 #endif
+  static constexpr bool widens_bf16 = true;
+  static FOVEA_INLINE reg load_bf16(const uint16_t* p) {
+    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
+  }
 #if defined(__aarch64__) || (defined(__ARM_FP) && (__ARM_FP & 2) && defined(__ARM_FP16_FORMAT_IEEE))
   static constexpr bool converts_f16 = true;
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {

@@ -22,18 +22,18 @@ constexpr size_t up64(size_t bytes) { return (bytes + 63) / 64 * 64; }
 struct integer_tile {
   int32_t rows, depth, groups; // groups: 0 of int8, which has one scale for each row
   size_t tile_step;
-  int8_t* bytes;         // [rows][depth]
-  unsigned char* tiles;  // of the product: one, or one for each group
-  float* scales;         // [rows][groups]
-  int32_t* sums;         // [rows][sums_step]
-  float* z;              // [rows][sums_step]
+  int8_t* bytes;        // [rows][depth]
+  unsigned char* tiles; // of the product: one, or one for each group
+  float* scales;        // [rows][groups]
+  int32_t* sums;        // [rows][sums_step]
+  float* z;             // [rows][sums_step]
   size_t size;
 
   integer_tile(const linear_plan& p, int32_t count, unsigned char* at) : rows(count) {
     const bool grouped = p.dtype == FOVEA_I4;
     depth = (p.in + (grouped ? 31 : 15)) & (grouped ? -32 : -16);
     groups = grouped ? depth / 32 : 0;
-    tile_step = p.product->tile_bytes(rows, grouped ? fixed::group_depth : depth);
+    tile_step = grouped ? p.scaling->group_bytes(rows) : p.product->tile_bytes(rows, depth);
     const size_t n = static_cast<size_t>(rows), scale_count = n * static_cast<size_t>(groups ? groups : 1);
     size_t used = 0;
     const auto take = [&](size_t length) {
@@ -71,8 +71,8 @@ void quantize(const linear_plan& p, const float* x, const integer_tile& t) {
   }
   if (!t.groups) return p.product->take(t.bytes, t.depth, t.rows, p.in, t.depth, t.tiles);
   for (int32_t g = 0; g < t.groups; ++g)
-    p.product->take(t.bytes + g * fixed::group_depth, t.depth, t.rows, fixed::group_depth, fixed::group_depth,
-                    t.tiles + static_cast<size_t>(g) * t.tile_step);
+    p.scaling->take_group(t.bytes + g * fixed::group_depth, t.depth, t.rows,
+                          t.tiles + static_cast<size_t>(g) * t.tile_step);
 }
 
 // Whether floats are outputs as soon as they have their bias.
@@ -91,17 +91,15 @@ void multiply_panels(const linear_plan& p, const integer_tile& t, int32_t panel,
   f.rows = t.rows;
   f.count = to - from;
   if (t.groups) {
-    p.scaling->multiply_groups({t.tiles, at, static_cast<ptrdiff_t>(t.tile_step), apart, t.rows, t.groups,
-                                panels, t.scales},
-                               t.z);
+    p.scaling->multiply_groups(
+        {t.tiles, at, static_cast<ptrdiff_t>(t.tile_step), apart, t.rows, t.groups, panels, t.scales}, t.z);
     f.z += skipped;
     return f32::run_at(p.place, f);
   }
   p.product->multiply(t.tiles, t.rows, t.depth, reinterpret_cast<const int8_t*>(at), apart, panels, t.sums);
-  fixed::scale_job job = {t.sums, t.scales, at + 16 * static_cast<ptrdiff_t>(t.depth),
-                          apart,  t.rows,   skipped,
-                          f.count, f.bias,  f.y,
-                          f.y_stride};
+  fixed::scale_job job = {
+      t.sums, t.scales,  at + 16 * static_cast<ptrdiff_t>(t.depth), apart, t.rows, skipped, f.count, f.bias,
+      f.y,    f.y_stride};
   if (finished_by_scale(p, f)) return p.scaling->scale(job);
   job.bias = nullptr;
   job.z = t.z;
@@ -158,8 +156,8 @@ int32_t multiply_integers(const linear_plan& p, const share& s, void* scratch, s
   while (rows > 1 && integer_scratch(p, rows) > size) --rows;
   if (integer_scratch(p, rows) > size) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   if (s.from == s.to) return FOVEA_OK;
-  unsigned char* const at = reinterpret_cast<unsigned char*>(
-      (reinterpret_cast<uintptr_t>(scratch) + 63) & ~uintptr_t{63});
+  unsigned char* const at = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(scratch) + 63) &
+                                                             ~uintptr_t{63});
   for (int32_t row = s.from_row; row < s.to_row; row += rows)
     multiply_tile(p, s, row, integer_tile(p, static_cast<int32_t>(smaller(rows, s.to_row - row)), at));
   return FOVEA_OK;

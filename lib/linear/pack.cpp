@@ -79,7 +79,8 @@ void pack_floats(const pack_job& job) {
   const row_packer pack = packer(job.w->dtype, job.dtype);
   auto* packed = static_cast<unsigned char*>(job.packed);
   const auto* row = static_cast<const unsigned char*>(job.w->data);
-  for (int32_t o = job.at; o < job.at + job.rows; ++o, row += job.stride * static_cast<ptrdiff_t>(job.element))
+  for (int32_t o = job.at; o < job.at + job.rows;
+       ++o, row += job.stride * static_cast<ptrdiff_t>(job.element))
     pack(row, job.in, packed + o / 16 * panel + static_cast<size_t>(o % 16) * element);
   if (job.rows && job.at + job.rows == job.out && job.out % 16)
     clear_lanes(packed + job.out / 16 * panel, job.out % 16, job.in, element);

@@ -160,8 +160,8 @@ void pack_groups(const integer_rows& w, unsigned char* packed) {
         const uint16_t scale = i == 0 ? group.scale : uint16_t{0};
         std::memcpy(scales + g * group_scales + 2 * lane, &scale, sizeof scale);
         for (int c = 0; c < 16; ++c)
-          bytes[static_cast<ptrdiff_t>(g) * group_bytes + fixed::in_group(lane, c)] =
-              i == 0 ? group.bytes[c] : 0x88;
+          bytes[static_cast<ptrdiff_t>(g) * group_bytes + fixed::in_group(lane, c)] = i == 0 ? group.bytes[c]
+                                                                                             : 0x88;
       }
     }
   }

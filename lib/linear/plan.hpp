@@ -1,8 +1,8 @@
 // The plan of a product: every option has become a number. make_linear_plan is the only place that validates.
 #pragma once
 #include "common/validate.hpp"
-#include "fixed/product.hpp"
 #include "f32/product.hpp"
+#include "fixed/product.hpp"
 #include "fovea/linear.h"
 
 namespace fovea::linear {
@@ -23,7 +23,7 @@ struct linear_plan {
   int32_t rows, columns;  // of y
   int32_t activation;
   int32_t part, parts;
-  int32_t place; // of the float kernel among the ISAs of this build: find_isa
+  int32_t place;                       // of the float kernel among the ISAs of this build: find_isa
   const fixed::fixed_product* product; // of weights of integers
   const fixed::fixed_scaling* scaling;
   footprint bytes;

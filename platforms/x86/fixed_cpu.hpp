@@ -7,6 +7,7 @@ namespace fovea {
 
 inline uint32_t read_fixed_cpu() {
   uint32_t isas = 1u << FOVEA_FIXED_SCALAR;
+  if (cpu_runs(FOVEA_SSE41)) isas |= 1u << FOVEA_FIXED_SSE41; // every core with SSE4.1 has SSSE3
   if (!cpu_runs(FOVEA_AVX2)) return isas;
   isas |= 1u << FOVEA_FIXED_AVX2;
   constexpr uint32_t avxvnni_of_7_1 = 1u << 4, vnni_of_7_0 = 1u << 11;

@@ -90,6 +90,15 @@ template <class Rows, class Stored, class Load, class Isa, class Shape>
 FOVEA_INLINE void tile_step(const Rows& a, int k, const Stored* b, ptrdiff_t next, Load from,
                             accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
+  if constexpr (Shape::rows == 1 && !std::is_same_v<Stored, float>) {
+    // Each vector is used once: converted ones would only take registers if all of them came first.
+#pragma GCC unroll 16
+    for (int n = 0; n < Shape::vectors; ++n) {
+      if constexpr (Load::whole) from.fetch(b + n * next);
+      acc.at[0][n] = fma_by(a(0, k), from.template load<vector>(b + n * next), acc.at[0][n]);
+    }
+    return;
+  }
   vector y[Shape::vectors];
 #pragma GCC unroll 16
   for (int n = 0; n < Shape::vectors; ++n) {

@@ -13,6 +13,7 @@ namespace fovea::fixed {
 struct avx512_registers {
   using reg = __m512i;
   static constexpr int lanes = 16;
+  static constexpr bool multiplies_all_bytes = true; // dot_bytes is exact for all of them
   static FOVEA_INLINE reg load(const void* p) { return _mm512_loadu_si512(p); }
   static FOVEA_INLINE void store(void* p, reg x) { _mm512_storeu_si512(p, x); }
   static FOVEA_INLINE reg spread(int32_t x) { return _mm512_set1_epi32(x); }

@@ -6,6 +6,7 @@
 namespace fovea::fixed {
 
 struct avxvnni_registers : avx2_registers {
+  static constexpr bool multiplies_all_bytes = true; // dot_bytes is exact for all of them
   static FOVEA_INLINE reg flip(reg bytes) { return _mm256_xor_si256(bytes, _mm256_set1_epi8(-128)); }
   static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) {
     sum = kept(_mm256_dpbusd_avx_epi32(sum, u, s));

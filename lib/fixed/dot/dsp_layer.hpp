@@ -1,12 +1,13 @@
 // Static layers with SMLAD in three instructions for four products. A word of weights holds bytes b0 + 128,
-// b1, b2 + 128, b3: as two halves 256 b1 + b0 + 128 and 256 b3 + b2 + 128, by which it is multiplied as it is.
-// The row stands as pairs of x1 - 127, x3 - 127 and of 256 x0 - (x1 - 127), 256 x2 - (x3 - 127), which just
-// fit 16 bits. Then
+// b1, b2 + 128, b3: as two halves 256 b1 + b0 + 128 and 256 b3 + b2 + 128, by which it is multiplied as it
+// is. The row stands as pairs of x1 - 127, x3 - 127 and of 256 x0 - (x1 - 127), 256 x2 - (x3 - 127), which
+// just fit 16 bits. Then
 //
-//   (256 b1 + b0 + 128) (x1 - 127) + (b0 + 128) (256 x0 - (x1 - 127)) = 256 (b1 x1 - 127 b1 + b0 x0 + 128 x0)
+//   (256 b1 + b0 + 128) (x1 - 127) + (b0 + 128) (256 x0 - (x1 - 127))
+//       = 256 (b1 x1 - 127 b1 + b0 x0 + 128 x0)
 //
-// so UXTB16 takes apart every second byte only. 127 b1 is in the packed bias, 128 x0 in the start of the sums.
-// Modulo 2^32 all of it is exact while sums stay below 2^23: for 256 products.
+// so UXTB16 takes apart every second byte only. 127 b1 is in the packed bias, 128 x0 in the start of the
+// sums. Modulo 2^32 all of it is exact while sums stay below 2^23: for 256 products.
 #pragma once
 #include "fixed/dot/dsp.hpp"
 #include "fixed/row_layer.hpp"
@@ -66,7 +67,8 @@ struct dsp_layer {
   // Of both pairs together each half is 256 times x0 or x2.
   static FOVEA_COMPACT void put_pairs(int32_t bytes, int32_t*& at, int32_t& start) {
     const int32_t odd = __ssub16(dsp_core::odd_bytes(bytes), 0x007f007f);
-    const int32_t rest = __ssub16(static_cast<int32_t>((static_cast<uint32_t>(bytes) & 0x00ff00ff) << 8), odd);
+    const int32_t rest = __ssub16(static_cast<int32_t>((static_cast<uint32_t>(bytes) & 0x00ff00ff) << 8),
+                                  odd);
     constexpr int32_t by = static_cast<int32_t>(0xff80ff80); // -128 each
     start = __smlad(odd, by, __smlad(rest, by, start));
     at[0] = odd;
@@ -81,8 +83,8 @@ struct dsp_layer {
   FOVEA_COLD static void put_bytes(int32_t four, int32_t count, int8_t* y) {
     for (int i = 0; i < 4 && i < count; ++i) y[i] = static_cast<int8_t>(four >> 8 * i);
   }
-  FOVEA_COLD static void put_rest(const int32_t* sums, const requantize_numbers* numbers, const word_range& by,
-                                  int32_t count, int8_t* y) {
+  FOVEA_COLD static void put_rest(const int32_t* sums, const requantize_numbers* numbers,
+                                  const word_range& by, int32_t count, int8_t* y) {
     for (; count > 0; count -= 4, sums += 4, ++numbers, y += 4) {
       int32_t four;
       put_words(sums, numbers, by, &four, 4);
@@ -146,8 +148,8 @@ struct dsp_layer {
   }
 
   // Four outputs a turn. SMMULR of twice the sum rounds as TFLite does, the last shift is SSAT's.
-  FOVEA_HOT static void put_words(const int32_t* sums, const requantize_numbers* numbers, const word_range& by,
-                                  int32_t* y, int32_t count) {
+  FOVEA_HOT static void put_words(const int32_t* sums, const requantize_numbers* numbers,
+                                  const word_range& by, int32_t* y, int32_t count) {
     const int32_t* const end = y + count / 4;
     const int32_t offset = by.offset, low = by.low, high = by.high;
     asm volatile(

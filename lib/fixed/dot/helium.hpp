@@ -69,7 +69,8 @@ struct helium_dot {
   static void multiply(const int8_t* x, const int8_t* panel, int depth, int32_t* sums) {
     multiply_row(x, panel, depth, 16, sums);
   }
-  FOVEA_HOT static void multiply_row(const int8_t* x, const int8_t* panels, int depth, int count, int32_t* sums) {
+  FOVEA_HOT static void multiply_row(const int8_t* x, const int8_t* panels, int depth, int count,
+                                     int32_t* sums) {
     int left = depth;
     if (left >= 64)
       add_dims<true, 4>(x, panels, depth, sums, count), left -= 64, x += 64, panels += 256;

@@ -17,8 +17,8 @@ struct helium_layer {
       vstrbq_s8(row + c, vldrbq_z_s8(x + c, vctp8q(static_cast<uint32_t>(in - c))));
     return row;
   }
-  static FOVEA_COMPACT void multiply_panels(const int8_t* x, const int8_t* panels, int32_t depth, int32_t outputs,
-                                            int32_t* sums) {
+  static FOVEA_COMPACT void multiply_panels(const int8_t* x, const int8_t* panels, int32_t depth,
+                                            int32_t outputs, int32_t* sums) {
     helium_dot::multiply_row(x, panels, depth, outputs, sums);
   }
 

@@ -20,6 +20,7 @@ struct vnni_keys : Registers, lane_sums<Registers>, dot_defaults {
   static constexpr int rows = 1, group = 4, deep = 4, slices = 1, piece_step = 4 * Registers::lanes;
   using lane_sums<Registers>::regs;
   static constexpr int key_offset = -128;
+  static constexpr bool multiplies_all_bytes = Registers::multiplies_all_bytes;
 
   static FOVEA_INLINE int32_t sum(const int8_t* q, int dim) {
     constexpr int width = 4 * Registers::lanes;

@@ -1,0 +1,19 @@
+// AVX2: unsigned by signed bytes by VPMADDUBSW. Exact only while the unsigned bytes are small, as the four
+// bits of a weight are: two products of bytes up to 127 would saturate.
+#pragma once
+#include "fixed/dot/avx2.hpp"
+#include "fixed/dot/vnni.hpp"
+
+namespace fovea::fixed {
+
+struct avx2_byte_registers : avx2_registers {
+  static constexpr bool multiplies_all_bytes = false;
+  static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) {
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1)));
+  }
+  static FOVEA_INLINE __m128i dot_four(__m128i sum, __m128i u, __m128i s) {
+    return _mm_add_epi32(sum, _mm_madd_epi16(_mm_maddubs_epi16(u, s), _mm_set1_epi16(1)));
+  }
+};
+
+} // namespace fovea::fixed

@@ -1,0 +1,163 @@
+// Weights of four bits where an instruction multiplies unsigned by signed bytes, four deep: two bits of
+// logic make two products of a load. A dot of vnni.hpp multiplies; four bits are unsigned, and the 8 that is
+// taken from each comes from the start of the sums.
+#pragma once
+#include "fixed/chunks.hpp"
+#include "fixed/groups.hpp"
+#include "fixed/product.hpp"
+#include "fixed/scaling.hpp"
+#include "fixed/shapes.hpp"
+
+namespace fovea::fixed {
+
+template <int Lanes>
+struct nibble_vectors {
+  typedef float floats __attribute__((vector_size(4 * Lanes)));
+  typedef int32_t words __attribute__((vector_size(4 * Lanes)));
+  typedef uint16_t halves __attribute__((vector_size(4 * Lanes)));
+};
+
+// The scales of a group.
+template <int Lanes>
+FOVEA_INLINE void load_scales(const unsigned char* from,
+                              typename nibble_vectors<Lanes>::floats (&to)[16 / Lanes]) {
+#if defined(__AVX512F__)
+  if constexpr (Lanes == 16) {
+    to[0] = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    return;
+  }
+#endif
+#if defined(__F16C__)
+  if constexpr (Lanes == 8) {
+    for (int i = 0; i < 2; ++i)
+      to[i] = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + i));
+    return;
+  }
+#endif
+  alignas(64) float x[16];
+  floats_of_halves(from, x);
+  std::memcpy(to, x, sizeof x);
+}
+
+template <class Dot, class... Shapes>
+struct nibble_product {
+  static constexpr int lanes = Dot::lanes, regs = Dot::regs;
+  using vectors = nibble_vectors<lanes>;
+  using reg = typename Dot::reg;
+  using floats = typename vectors::floats;
+  using shapes = fixed_shapes<Shapes...>;
+
+  // The starts of sums, then chunks of each group of rows.
+  static constexpr ptrdiff_t starts_bytes(int32_t rows) { return 4 * ((rows + 3) / 4 * 4); }
+  static size_t tile_bytes(int32_t rows) {
+    return static_cast<size_t>(starts_bytes(rows)) + static_cast<size_t>(group_depth * rows);
+  }
+  static void take(const int8_t* x, ptrdiff_t step, int32_t rows, void* tile) {
+    int32_t* const all = static_cast<int32_t*>(tile);
+    int8_t* const chunks_at = static_cast<int8_t*>(tile) + starts_bytes(rows);
+    const auto group = [&](auto shape, int r) {
+      constexpr int M = decltype(shape)::rows;
+      const int8_t* q[M];
+      int32_t starts[M] = {};
+      for (int m = 0; m < M; ++m) q[m] = x + (r + m) * step;
+      take_group<Dot, M>(q, group_depth, group_depth, chunks_at + r * group_depth, starts);
+      for (int m = 0; m < M; ++m) all[r + m] = starts[m] / (Dot::key_offset / -8); // 8 instead of 128
+    };
+    by_groups_of(rows, group, shapes{});
+  }
+
+  static void multiply_groups(const group_job& job, float* z) {
+    for (int32_t n = 0; n < job.count; ++n, z += 16) {
+      const unsigned char* const scales = job.panels + n * job.apart;
+      const auto group = [&](auto shape, int r) FOVEA_LAMBDA_INLINE {
+        multiply_panel<decltype(shape)::rows>(job, r, scales, z + r * sums_step);
+      };
+      by_groups_of(job.rows, group, shapes{});
+    }
+  }
+
+ private:
+  // M rows from r on by one panel. Sums of a group are exact; their products join a float each.
+  template <int M>
+  __attribute__((noinline)) static void multiply_panel(const group_job& job, int r,
+                                                       const unsigned char* scales, float* z) {
+    const int32_t groups = job.groups;
+    const unsigned char* bytes = scales + static_cast<ptrdiff_t>(groups) * group_scales;
+    const unsigned char* tile = job.tiles;
+    const ptrdiff_t tile_step = job.tile_step, chunks_at = starts_bytes(job.rows) + r * group_depth;
+    const float* const row_scales = job.scales + static_cast<ptrdiff_t>(r) * groups;
+    floats sum[M][regs] = {};
+    for (int32_t g = 0; g < groups; ++g, tile += tile_step, bytes += group_bytes, scales += group_scales) {
+      reg exact[M][regs];
+      multiply_bytes<M>(tile + 4 * r, reinterpret_cast<const int8_t*>(tile + chunks_at), bytes, exact);
+      floats by[regs];
+      load_scales<lanes>(scales, by);
+#pragma GCC unroll 16
+      for (int m = 0; m < M; ++m) {
+        const float row = row_scales[static_cast<ptrdiff_t>(m) * groups + g];
+#pragma GCC unroll 4
+        for (int i = 0; i < regs; ++i) {
+          const auto words = reinterpret_cast<typename vectors::words>(exact[m][i]);
+          sum[m][i] += __builtin_convertvector(words, floats) * (by[i] * row);
+        }
+      }
+    }
+#pragma GCC unroll 16
+    for (int m = 0; m < M; ++m) std::memcpy(z + m * sums_step, sum[m], sizeof sum[m]);
+  }
+
+  template <int M>
+  static FOVEA_INLINE void multiply_bytes(const unsigned char* starts, const int8_t* x,
+                                          const unsigned char* bytes, reg (&sums)[M][regs]) {
+    // Few rows have sums of their own for the high bits, so that two products are never in one's way; where
+    // all bytes are multiplied exactly, these are left where they stand and the sums are 16 times as large.
+    constexpr bool apart = M <= 2, shifts = !apart || !Dot::multiplies_all_bytes;
+    const reg low_bits = Dot::spread(0x0f0f0f0f);
+    reg highs[apart ? M : 1][regs];
+#pragma GCC unroll 16
+    for (int m = 0; m < M; ++m) {
+      const reg start = Dot::spread(word_at(starts + 4 * m));
+#pragma GCC unroll 4
+      for (int i = 0; i < regs; ++i) {
+        sums[m][i] = start;
+        if (apart) highs[m][i] = Dot::spread(0);
+      }
+    }
+#pragma GCC unroll 4
+    for (int t = 0; t < 4; ++t)
+#pragma GCC unroll 4
+      for (int i = 0; i < regs; ++i) {
+        if (M <= 2 && i % (lanes < 16 ? 2 : 1) == 0)
+          __builtin_prefetch(bytes + 64 * t + 4 * lanes * i + 4096);
+        const reg v = Dot::load(bytes + 64 * t + 4 * lanes * i), low = v & low_bits;
+        const reg high = shifts ? shifted<4>(v) & low_bits : v & ~low_bits;
+#pragma GCC unroll 16
+        for (int m = 0; m < M; ++m) {
+          Dot::dot_bytes(sums[m][i], low, Dot::spread(word_at(x + 4 * (t * M + m))));
+          Dot::dot_bytes(apart ? highs[m][i] : sums[m][i], high,
+                         Dot::spread(word_at(x + 4 * ((t + 4) * M + m))));
+        }
+      }
+    if constexpr (apart)
+#pragma GCC unroll 2
+      for (int m = 0; m < M; ++m)
+#pragma GCC unroll 4
+        for (int i = 0; i < regs; ++i) {
+          using words = typename vectors::words;
+          const words high = reinterpret_cast<words>(highs[m][i]);
+          sums[m][i] = reinterpret_cast<reg>(reinterpret_cast<words>(sums[m][i]) +
+                                             (shifts ? high : high >> 4));
+        }
+  }
+  template <int Count>
+  static FOVEA_INLINE reg shifted(reg x) { // of each half
+    return reinterpret_cast<reg>(reinterpret_cast<typename vectors::halves>(x) >> Count);
+  }
+  static FOVEA_INLINE int32_t word_at(const void* p) {
+    int32_t x;
+    std::memcpy(&x, p, sizeof x);
+    return x;
+  }
+};
+
+} // namespace fovea::fixed
