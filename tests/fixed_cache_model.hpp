@@ -73,9 +73,13 @@ struct model {
   const cache_case& c;
   uint32_t seed;
   int32_t length = 0;
+  std::vector<uint32_t> versions = {}; // of each token
+  uint32_t version_now = 0;
 
   float number(int32_t token, int32_t g, int32_t i, uint32_t kind) const {
-    const uint32_t row = static_cast<uint32_t>(token * 3 + g);
+    const size_t place = static_cast<size_t>(token);
+    const uint32_t version = place < versions.size() ? versions[place] : 0;
+    const uint32_t row = static_cast<uint32_t>(token * 3 + g) + version * 100003;
     const float size = kind == 1 ? 3.0f : 1.5f, scale = data::noise(9 + kind, row);
     return size * data::noise(seed * 5 + kind, row * 1024 + static_cast<uint32_t>(i)) * scale * scale;
   }
@@ -91,7 +95,11 @@ struct model {
         }
     return all;
   }
+  // What is appended from here on differs from what stood there before.
+  void truncate(int32_t to) { length = to, ++version_now; }
   int32_t append_to(void* image, int32_t count) {
+    versions.resize(static_cast<size_t>(length));
+    versions.resize(static_cast<size_t>(length + count), version_now);
     fovea_in k = {}, v = {};
     const std::vector<float> kf = rows<float>(length, length + count, 1),
                              vf = rows<float>(length, length + count, 2);

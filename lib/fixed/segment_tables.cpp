@@ -2,7 +2,6 @@
 #include "common/build.hpp"
 
 #include "common/segments.hpp"
-
 #include "fixed/kernel.hpp"
 
 namespace fovea::fixed {
