@@ -101,7 +101,8 @@ typedef struct fovea_fixed_attention {
   fovea_part part;
   int32_t isa;     /* FOVEA_FIXED_BEST, or exactly that one */
   int32_t softcap; /* 0. Not offered in integers: any other number is FOVEA_UNSUPPORTED */
-  const fovea_segments *segments; /* as in fovea.h; data of k, v, key_multipliers, value_weights is not used */
+  /* As in fovea.h; data of k, v, key_multipliers and value_weights is not used. */
+  const fovea_segments *segments;
   int32_t reserved[3 - sizeof(void *) / 4];
 } fovea_fixed_attention;
 

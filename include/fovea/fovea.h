@@ -35,7 +35,7 @@
 #endif
 #endif
 /* major * 10000 + minor * 100 + patch. fovea_version() returns that of the linked library. */
-#define FOVEA_VERSION 300
+#define FOVEA_VERSION 400
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -198,10 +198,10 @@ typedef struct fovea_part {
   int32_t index, count; /* {0, 0} = all the work */
 } fovea_part;
 
-/* Keys and values that stand in several pieces of memory, as in a ring, or behind a prefix in constant memory.
- * Piece i holds keys first_key .. first_key + keys - 1. Pieces ascend and do not overlap; each begins at a
- * multiple of 16 (integers: 64). A key that no piece holds must not be seen by any query. fovea_cache_view
- * fills it. */
+/* Keys and values that stand in several pieces of memory, as in a ring, or behind a prefix in constant
+ * memory. Piece i holds keys first_key .. first_key + keys - 1. Pieces ascend and do not overlap; each begins
+ * at a multiple of 16 (integers: 64). A key that no piece holds must not be seen by any query.
+ * fovea_cache_view fills it. */
 #define FOVEA_SEGMENTS_MAX 8
 typedef struct fovea_segment {
   const void *k, *v;                          /* key `first_key`; k in panels */

@@ -64,7 +64,8 @@ typedef struct fovea_product {
   int32_t rows;           /* may be 0 */
   int32_t activation;
   fovea_part part;   /* of the rows, or of the outputs where rows are few. Parts may run in any order and at
-                      * the same time, each with scratch of its own; with a residual in y, each exactly once */
+                      * the same time, each with scratch of its own; with a residual in y, each part runs
+                      * exactly once */
   int32_t isa;       /* FOVEA_ISA_BEST, or exactly that one */
   int32_t fixed_isa; /* of products of integers: FOVEA_FIXED_BEST of fixed.h, or exactly that one */
   int32_t reserved[4];

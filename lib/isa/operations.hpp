@@ -1,5 +1,5 @@
-// All operations on floats, on the registers of one ISA. A file of lib/isa says which registers those are, and
-// instantiates operations<isa::name>.
+// All operations on floats, on the registers of one ISA. A file of lib/isa says which registers those are,
+// and instantiates operations<isa::name>.
 #pragma once
 #include "f32/kernel/activate.hpp"
 #include "f32/kernel/attend.hpp"

@@ -1,5 +1,5 @@
-// What a layer touches beside its scratch: weights, and what the options of its attention point at; and what of
-// it must not overlap.
+// What a layer touches beside its scratch: weights, and what the options of its attention point at; and what
+// of it must not overlap.
 #include "common/build.hpp"
 
 #include "f32/kernel.hpp"

@@ -1,4 +1,5 @@
-// Numbers of 16 and 32 bits, moved and rounded by their bits, so that a core without FPU packs the same bytes.
+// Numbers of 16 and 32 bits, moved and rounded by their bits, so that a core without FPU packs the same
+// bytes.
 #pragma once
 #include <cstdint>
 
