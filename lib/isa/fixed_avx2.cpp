@@ -37,8 +37,9 @@ struct arranged : avx2_registers {
                               fixed_shape<1, 4, 1, 4>>;
 };
 
-using nibbles = nibble_product<vnni_keys<avx2_byte_registers>, fixed_shape<4, 1, 1, 1>,
-                               fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
+struct nibble_dot : vnni_keys<avx2_byte_registers> {};
+using nibbles =
+    nibble_product<nibble_dot, fixed_shape<4, 1, 1, 1>, fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
 
 } // namespace
 // Prefill widens all panels once: a widening load has an instruction more than a plain one.

@@ -6,7 +6,7 @@
 
 namespace fovea::fixed {
 
-#define FOVEA_FIXED_ISA(name, constant, text)       \
+#define FOVEA_FIXED_ISA(name, constant, text)        \
   extern const fixed_kernel fixed_##name##_kernel;   \
   extern const fixed_product fixed_##name##_product; \
   extern const fixed_layer fixed_##name##_layer;     \
