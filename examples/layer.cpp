@@ -189,8 +189,8 @@ floats run_llama(const llama_attention& weights, const floats& x) {
 
 // ---- one object of fixed size, for firmware
 
-fovea::self_attention<embed_dim, num_heads, num_heads, embed_dim / num_heads, 24> in_bss;
-static_assert(FOVEA_LAYER_SCRATCH(24, 24, 64, 4, 4, 16, 16) < 16 * 1024, "a board has room for it");
+fovea::self_attention<embed_dim, num_heads, num_heads, embed_dim / num_heads, 32> in_bss;
+static_assert(FOVEA_LAYER_SCRATCH(32, 32, 64, 4, 4, 16, 16) < 16 * 1024, "a board has room for it");
 
 bool same(const float* a, const float* b, size_t count) {
   return std::memcmp(a, b, count * sizeof(float)) == 0;

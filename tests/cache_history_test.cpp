@@ -1,5 +1,6 @@
-// Random histories of several caches: appends, truncates, resets, branches, copies, restores, power cuts. After
-// each step attention has the bits of plain vectors, and each status is the one that docs/cache.md promises.
+// Random histories of several caches: appends, truncates, resets, branches, copies, restores, power cuts.
+// After each step attention has the bits of plain vectors, and each status is the one that docs/cache.md
+// promises.
 #include <memory>
 
 #include "cache_model.hpp"
@@ -9,7 +10,7 @@ using namespace cache_test;
 namespace {
 
 constexpr int32_t refused(int32_t reason, int32_t argument) { return reason | argument << 8; }
-constexpr int32_t full = refused(FOVEA_TOO_SMALL, FOVEA_ARG_KEYS);
+constexpr int32_t fine = FOVEA_OK, full = refused(FOVEA_TOO_SMALL, FOVEA_ARG_KEYS);
 
 // A cache, its model, and what of the rules of rings it takes to foresee a status.
 struct line_of_tokens {
@@ -33,9 +34,9 @@ struct line_of_tokens {
   int32_t ring_size() const { return s.capacity - (ring_begin() - first()); }
 
   int32_t status_of_append(int32_t count) const {
-    if (s.window == 0) return t.length() + count - first() <= s.capacity ? FOVEA_OK : full;
+    if (s.window == 0) return t.length() + count - first() <= s.capacity ? fine : full;
     const int32_t needed = (t.length() + count - ring_size() + 15) / 16 * 16;
-    return needed <= oldest || needed <= t.length() - s.window ? FOVEA_OK : full;
+    return needed <= oldest || needed <= t.length() - s.window ? fine : full;
   }
   void appended() {
     const int32_t needed = s.window == 0 ? 0 : (t.length() - ring_size() + 15) / 16 * 16;
@@ -45,7 +46,7 @@ struct line_of_tokens {
     if (length < base || length > t.length()) return refused(FOVEA_RANGE, FOVEA_ARG_KEYS);
     return s.window && oldest > ring_begin() && length - 1 - s.window < oldest
                ? refused(FOVEA_RANGE, FOVEA_ARG_RING)
-               : FOVEA_OK;
+               : fine;
   }
   std::vector<const void*> images() const {
     std::vector<const void*> all = parents;
@@ -154,7 +155,7 @@ class history {
     auto line = std::make_unique<line_of_tokens>(s, fovea_cache_size(&whole), parent.t, split);
     const int32_t status = fovea_cache_branch(line->image.data(), line->image.size(), &shape,
                                               parent.image.data(), split);
-    REQUIRE(status == (parent.s.window ? refused(FOVEA_UNSUPPORTED, FOVEA_ARG_PARENT) : FOVEA_OK));
+    REQUIRE(status == (parent.s.window ? refused(FOVEA_UNSUPPORTED, FOVEA_ARG_PARENT) : fine));
     if (status) return;
     if (split > 0) line->parents = parent.images();
     line->t.diverge(static_cast<uint32_t>(lot_.between(1, 1 << 20)));

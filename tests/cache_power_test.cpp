@@ -16,13 +16,13 @@ constexpr size_t slots_at = 128, slot_size = 32, header_size = FOVEA_CACHE_HEADE
 
 bytes at_random(size_t count, uint32_t seed) {
   bytes all(count);
-  for (size_t i = 0; i < count; ++i)
-    all[i] = static_cast<unsigned char>(data::noise(seed, static_cast<uint32_t>(i)) * 128);
+  data::lottery lot(seed);
+  for (unsigned char& x : all) x = static_cast<unsigned char>(lot.between(0, 255));
   return all;
 }
 
-// The image after a write that was cut. A ring that drops tokens commits that first; then comes the data, then
-// the slot of the last commit.
+// The image after a write that was cut. A ring that drops tokens commits that first; then comes the data,
+// then the slot of the last commit.
 class cut_write {
  public:
   cut_write(bytes before, bytes after, uint32_t generation, bool drops)
@@ -136,8 +136,8 @@ TEST_CASE("cache: bytes behind the last token do not matter") {
 #if defined(__linux__)
 namespace {
 
-// A page that holds the header, and behind it pages of data. When the header is written for the first time, the
-// data of that moment is kept.
+// A page that holds the header, and behind it pages of data. When the header is written for the first time,
+// the data of that moment is kept.
 struct watched_image {
   unsigned char* header_page;
   unsigned char* data;
@@ -185,7 +185,8 @@ TEST_CASE("cache: the last byte of data is written before the first byte of the 
 
 namespace {
 
-// Restores an image with some bytes changed: it is refused and the target stays, or the change does not matter.
+// Restores an image with some bytes changed: it is refused and the target stays, or the change does not
+// matter.
 struct mutation_table {
   block source, damaged, target;
   tokens t;

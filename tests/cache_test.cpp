@@ -1,5 +1,7 @@
-// Caches of floats: attention on a cache has the bits of attention on the same rows, however they came into it.
+// Caches of floats: attention on a cache has the bits of attention on the same rows, however they came into
+// it.
 #include "cache_model.hpp"
+#include "fovea/fovea.hpp"
 
 using namespace cache_test;
 
@@ -102,4 +104,29 @@ TEST_CASE("cache: it may be copied anywhere") {
   REQUIRE(append(copy.data(), t, 9) == FOVEA_OK);
   CHECK(same_as_model(s, t, {copy.data()}, 29));
   CHECK(fovea_cache_length(image.data()) == 20);
+}
+
+TEST_CASE("cache: the typed face") {
+  static fovea::kv_cache<float, 2, 7, FOVEA_CACHE_RING(20, 4, 3, FOVEA_F32), 5> cache, prefix;
+  const cache_shape s = {"", 2, 2, 7, 5, 0, 20, 4}, open_ended = {"", 2, 2, 7, 5, 0, 0, 0};
+  CHECK(cache.length() == -1);
+  REQUIRE(cache.init(20, 4) == FOVEA_OK);
+  REQUIRE(prefix.init() == FOVEA_OK);
+  tokens t(s, 1);
+  for (int32_t n = 0; n < 40; ++n) {
+    t.add(3);
+    const std::vector<float> k = t.keys(3 * n, 3 * n + 3), v = t.values(3 * n, 3 * n + 3);
+    REQUIRE(cache.append({k.data(), 0, 0}, {v.data(), 0, 0}, 3) == FOVEA_OK);
+    if (n < 6) REQUIRE(prefix.append({k.data(), 0, 0}, {v.data(), 0, 0}, 3) == FOVEA_OK);
+    CHECK(cache.length() == t.length());
+  }
+  CHECK(same_as_model(s, t, {cache.bytes}, 3));
+  t.truncate(17);
+  CHECK(cache.branch(prefix.bytes, 17) == FOVEA_OK);
+  CHECK(same_as_model(open_ended, t, {prefix.bytes, cache.bytes}, 3));
+  CHECK(cache.reset() == FOVEA_OK);
+  CHECK(prefix.truncate(0) == FOVEA_OK);
+  fovea_attention a = {};
+  CHECK(prefix.view(a) == FOVEA_OK);
+  CHECK(a.keys == 0);
 }

@@ -1,11 +1,13 @@
 /* The public headers in C99, as firmware uses them: zeroed structs, constants, scratch at file scope. */
 #include <string.h>
 
+#include "fovea/cache.h"
 #include "fovea/fixed.h"
 #include "fovea/fixed_linear.h"
 #include "fovea/fixed_quantize.h"
 #include "fovea/fixed_softmax.h"
 #include "fovea/fovea.h"
+#include "fovea/layer.h"
 #include "fovea/linear.h"
 #include "fovea/ops.h"
 
@@ -16,7 +18,10 @@ FOVEA_ASSERT_FITS(scratch, 3, 2);
 static unsigned char fast_scratch[FOVEA_SCRATCH_FAST(3, 2, 4, 20)];
 FOVEA_ASSERT_FITS(fast_scratch, 3, 2);
 static unsigned char integer_scratch[FOVEA_FIXED_SCRATCH_ROWS(3, 2)];
+static unsigned char layer_scratch[FOVEA_LAYER_SCRATCH(3, 3, 4, 2, 1, 2, 2)];
 static int8_t key_panels[FOVEA_FIXED_PANELS(2, 3)], value_panels[FOVEA_FIXED_PANELS(2, 2)];
+
+static FOVEA_CACHE_ALIGN unsigned char cache[FOVEA_CACHE_BYTES(1, 3, 2, 2, FOVEA_F32)];
 
 static const int32_t dtypes[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I16};
 static const int32_t layouts[] = {FOVEA_ROWS, FOVEA_PANELS};
@@ -30,6 +35,32 @@ static int constants_are_right(void) {
          flags == 15 && FOVEA_OK == 0 && FOVEA_REASON(status) == FOVEA_RANGE &&
          FOVEA_ARGUMENT(status) == FOVEA_ARG_PART && FOVEA_UP16(0) == 0 && FOVEA_UP16(1) == 16 &&
          FOVEA_UP16(16) == 16 && FOVEA_UP16(17) == 32 && FOVEA_VERSION >= 100;
+}
+
+/* A layer whose query and key matrices are zero returns the mean of its tokens. */
+static int runs_a_layer(void) {
+  const float x[12] = {1, 2, 3, 4, 3, 4, 5, 6, 5, 6, 7, 8}, identity[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+  static float in[FOVEA_LINEAR_BYTES(4, 8, FOVEA_F32) / sizeof(float)], out[FOVEA_LINEAR_BYTES(4, 4, FOVEA_F32) / sizeof(float)];
+  float y[12];
+  fovea_rows_in w = {0};
+  fovea_layer layer = {0};
+  fovea_layer_call call = {0};
+  w.data = identity;
+  if (fovea_pack_linear(in, sizeof in, 4, 8, FOVEA_F32, 6, &w, 2) != FOVEA_OK) return 0;
+  if (fovea_pack_linear(out, sizeof out, 4, 4, FOVEA_F32, 0, &w, 4) != FOVEA_OK) return 0;
+  layer.q.packed = in;
+  layer.out.packed = out;
+  layer.q.in = layer.out.in = layer.out.out = 4;
+  layer.q.out = 8;
+  layer.q_heads = 2;
+  layer.kv_heads = 1;
+  layer.dim = 2;
+  call.layer = &layer;
+  call.x.data = x;
+  call.y.data = y;
+  call.tokens = 3;
+  if (fovea_run_layer(&call, layer_scratch, sizeof layer_scratch) != FOVEA_OK) return 0;
+  return y[0] > 2.9999f && y[0] < 3.0001f && y[11] > 3.9999f && y[11] < 4.0001f;
 }
 
 /* Two keys with equal scores: the result is the mean of their values. */
@@ -118,6 +149,29 @@ static int quantises(void) {
          fovea_fixed_quantize_s8(&rows, scale, 0, q) == FOVEA_OK && q[0] < -126 && q[1] > 62;
 }
 
+/* The mean again, of a cache. */
+static int caches(void) {
+  const float q[3] = {0, 0, 0}, k[6] = {1, 2, 3, 4, 5, 6}, v[4] = {1, 10, 3, 30};
+  float out[2] = {-1, -1};
+  fovea_cache_shape shape = {0};
+  fovea_attention a = {0};
+  fovea_in keys = {0}, values = {0};
+  shape.kv_heads = 1;
+  shape.dim = 3;
+  shape.v_dim = 2;
+  shape.capacity = 2;
+  keys.data = k;
+  values.data = v;
+  a.q.data = q;
+  a.out.data = out;
+  a.q_heads = 1;
+  a.queries = 1;
+  if (fovea_cache_size(&shape) != sizeof cache || fovea_cache_init(cache, sizeof cache, &shape) != FOVEA_OK) return 0;
+  if (fovea_cache_append(cache, &keys, &values, 2) != FOVEA_OK || fovea_cache_view(cache, NULL, &a) != FOVEA_OK) return 0;
+  if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 0;
+  return out[0] > 1.99999f && out[0] < 2.00001f && out[1] > 19.9999f && out[1] < 20.0001f;
+}
+
 static int zeroed_structs_are_defaults(void) {
   fovea_attention by_memset, by_initialiser = {0};
   memset(&by_memset, 0, sizeof by_memset);
@@ -136,5 +190,7 @@ int fovea_header_c99(void) {
   if (!softmax_of_rows()) return 7;
   if (!quantises()) return 8;
   if (!multiplies()) return 9;
+  if (!caches()) return 10;
+  if (!runs_a_layer()) return 11;
   return 0;
 }

@@ -1,4 +1,4 @@
-// Layers whose attention is int8: the bits of docs/fixed_point.md on each ISA, near the float result, and NaN.
+// Layers whose attention is int8: the bits of docs/fixed_point.md on each ISA, near the float result; NaN.
 #include <doctest/doctest.h>
 
 #include "fixed_reference.hpp"
@@ -28,6 +28,16 @@ std::vector<int8_t> quantized(const floats& rows, int32_t columns, int32_t count
   REQUIRE(fovea_fixed_symmetric(&x, FOVEA_FIXED_S8, &scale) == FOVEA_OK);
   REQUIRE(fovea_fixed_quantize_s8(&x, scale, 0, all.data()) == FOVEA_OK);
   return all;
+}
+
+// Keys relative to their mean.
+floats centred(const floats& keys, int32_t dim) {
+  const fovea_float_rows x = {keys.data(), dim, static_cast<int32_t>(keys.size()) / dim, dim};
+  floats mean(static_cast<size_t>(dim)), out(keys.size());
+  if (keys.empty()) return keys;
+  REQUIRE(fovea_fixed_mean(&x, mean.data()) == FOVEA_OK);
+  REQUIRE(fovea_fixed_subtract(&x, mean.data(), out.data()) == FOVEA_OK);
+  return out;
 }
 
 floats columns_of(const floats& rows, int32_t width, int32_t from, int32_t count, int32_t first,
@@ -68,15 +78,14 @@ floats integer_model(const layer_problem& p, const batch& b, const layer_data& d
                     keys = b.lengths.empty() ? b.keys()[s + 1] - key : b.lengths[s],
                     counting = c.context_width != 0 ? end - first : keys;
       float q_scale = 1, k_scale = 1, v_scale = 1;
-      const std::vector<int8_t> q = quantized(columns_of(rows.q, c.q_heads * c.dim, h * group * c.dim,
-                                                         group * c.dim, first, end),
-                                              group * c.dim, counting, q_scale),
-                                k = quantized(
-                                    columns_of(rows.k, c.kv_heads * c.dim, h * c.dim, c.dim, key, key + keys),
-                                    c.dim, keys, k_scale),
-                                v = quantized(columns_of(rows.v, c.kv_heads * c.v_dim, h * c.v_dim, c.v_dim,
-                                                         key, key + keys),
-                                              c.v_dim, keys, v_scale);
+      const std::vector<int8_t>
+          q = quantized(columns_of(rows.q, c.q_heads * c.dim, h * group * c.dim, group * c.dim, first, end),
+                        group * c.dim, counting, q_scale),
+          k = quantized(
+              centred(columns_of(rows.k, c.kv_heads * c.dim, h * c.dim, c.dim, key, key + keys), c.dim),
+              c.dim, keys, k_scale),
+          v = quantized(columns_of(rows.v, c.kv_heads * c.v_dim, h * c.v_dim, c.v_dim, key, key + keys),
+                        c.v_dim, keys, v_scale);
       fovea_fixed_attention a = {};
       a.q.data = q.data(), a.k.data = k.data(), a.v.data = v.data();
       a.q.head_stride = c.dim, a.q.token_stride = group * c.dim;
@@ -125,6 +134,9 @@ TEST_CASE("layers_of_int8_attention_have_the_specified_bits") {
         d.call.how.flags = causal ? FOVEA_CAUSAL : 0;
         const floats expected = integer_model(p, b, d), exact = model(p, b, d).y;
         const bool padded = !b.lengths.empty();
+        CHECK(fovea_layer_scratch_least(&d.call) <=
+              FOVEA_LAYER_SCRATCH(21, 21, 48, c.q_heads, c.kv_heads, c.dim, c.v_dim) +
+                  FOVEA_LAYER_SCRATCH_I8(21, 21, c.q_heads, c.kv_heads, c.dim, c.v_dim));
         if (!padded) CHECK(cosine_of(expected, exact) > 0.999);
         isas::for_each([&](int32_t isa) {
           if (!isas::promises_bits(isa)) return; // another last bit of q may be another integer

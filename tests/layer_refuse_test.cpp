@@ -89,6 +89,15 @@ const bad_argument bad_calls[] = {
      [](fovea_layer_call& c, fovea_layer&) { c.shared = some_floats, c.shared_size = sizeof some_floats; }},
     {"a tensor of attention", FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION,
      [](fovea_layer_call& c, fovea_layer&) { c.how.q.data = some_floats; }},
+    {"panels", FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION,
+     [](fovea_layer_call& c, fovea_layer&) { c.how.k.layout = FOVEA_PANELS; }},
+    {"strides of attention", FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION,
+     [](fovea_layer_call& c, fovea_layer&) { c.how.out.token_stride = 64; }},
+    {"keys in segments", FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION,
+     [](fovea_layer_call& c, fovea_layer&) {
+       static const fovea_segments none = {};
+       c.how.segments = &none;
+     }},
     {"a size of attention", FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION,
      [](fovea_layer_call& c, fovea_layer&) { c.how.queries = 8; }},
     {"a scale that is no number", FOVEA_NOT_FINITE, FOVEA_ARG_SCALE,

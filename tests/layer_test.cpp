@@ -1,4 +1,6 @@
 // Layers have the bits of their parts: on each ISA, for any scratch, number of workers and sequences beside.
+#include "fovea/layer.hpp"
+
 #include <doctest/doctest.h>
 
 #include "layer_problem.hpp"
@@ -18,6 +20,16 @@ constexpr layer_case cases[] = {
     {"cross-attention, norms and rotation", 32, 20, 4, 2, 8, 12, false, true, true, true, true},
 };
 
+constexpr layer_case worst_cases[] = {
+    {"one number in, one head of one", 1, 0, 1, 1, 1, 1, true, true, false, false, true},
+    {"seventeen heads of one, values of two", 3, 0, 17, 17, 1, 2, false, false, false, false, false},
+    {"many heads on one", 5, 0, 9, 1, 3, 5, true, true, true, false, true},
+    {"a head of an odd size, half rotated", 17, 0, 2, 1, 131, 3, false, true, false, true, false, 66},
+    {"heads of 24 that products cut by two", 7, 0, 5, 5, 24, 24, true, false, false, true, true},
+    {"a context of one number", 4, 1, 3, 1, 2, 7, false, true, false, false, true},
+    {"heads of 1,024", 2, 0, 1, 1, 1024, 1, false, false, true, false, false},
+};
+
 struct batch_case {
   const char* why;
   batch b;
@@ -31,44 +43,50 @@ const batch_case batches[] = {
     {"positions", {{0, 4, 7}, {0, 2, 7}, {}, {5, 0, 63, 2, 9, 8, 7}}},
 };
 
-// Twice: all at once, and with the least scratch.
-void check_call(const layer_problem& p, layer_data& d, const answer& expected, int32_t isa) {
-  for (const bool best : {true, false}) {
-    d.call.how.isa = isa;
-    const size_t size = best ? fovea_layer_scratch_best(&d.call) : fovea_layer_scratch_least(&d.call);
-    REQUIRE(size > 0);
-    data::guarded<unsigned char> scratch(size, best ? 0 : 3);
+// With all of the scratch, with the least, and with some between.
+void check_call(layer_data& d, const answer& expected, int32_t isa) {
+  d.call.how.isa = isa;
+  const size_t best = fovea_layer_scratch_best(&d.call), least = fovea_layer_scratch_least(&d.call);
+  REQUIRE(least > 64);
+  REQUIRE(best >= least);
+  for (const size_t size : {best, (3 * best + least) / 4, (best + 7 * least) / 8, least + 300, least}) {
+    data::guarded<unsigned char> scratch(size, size % 5);
     d.y.wipe();
     REQUIRE(fovea_run_layer(&d.call, scratch.data(), size) == FOVEA_OK);
     check_same(numbers(d.y), expected.y, isa);
     CHECK((d.y.guards_hold() && scratch.guards_hold()));
-    if (best) continue;
-    CHECK(fovea_run_layer(&d.call, scratch.data(), size - 64) == (FOVEA_TOO_SMALL | FOVEA_ARG_SCRATCH << 8));
   }
-  (void)p;
+  data::guarded<unsigned char> scratch(least);
+  CHECK(fovea_run_layer(&d.call, scratch.data(), least - 64) == (FOVEA_TOO_SMALL | FOVEA_ARG_SCRATCH << 8));
 }
 
 } // namespace
 
-TEST_CASE("layers_have_the_bits_of_their_parts") {
-  for (const layer_case& c : cases) {
-    const layer_problem p(c);
-    for (const batch_case& each : batches) {
-      batch b = each.b;
-      if (c.context_width == 0) b.context_starts.clear();
-      INFO(doctest::String(c.why), ", ", doctest::String(each.why));
-      layer_data d(p, b);
-      const answer expected = model(p, b, d);
-      isas::for_each([&](int32_t isa) { check_call(p, d, expected, isa); });
-    }
+static void check_batches(const layer_case& c) {
+  const layer_problem p(c);
+  for (const batch_case& each : batches) {
+    batch b = each.b;
+    if (c.context_width == 0) b.context_starts.clear();
+    INFO(doctest::String(c.why), ", ", doctest::String(each.why));
+    layer_data d(p, b);
+    const answer expected = model(p, b, d);
+    isas::for_each([&](int32_t isa) { check_call(d, expected, isa); });
   }
+}
+
+TEST_CASE("layers_have_the_bits_of_their_parts") {
+  for (const layer_case& c : cases) check_batches(c);
+}
+
+TEST_CASE("layers_of_the_worst_shapes_have_the_bits_of_their_parts") {
+  for (const layer_case& c : worst_cases) check_batches(c);
 }
 
 TEST_CASE("layers_pass_the_options_of_attention_on") {
   const layer_problem p(cases[2]);
-  const batch b{{0, 6, 6, 14}, {}, {}, {}};
+  const batch b{{0, 6, 6, 17}, {}, {}, {}};
   const floats slopes = {0.5f, 0.25f, 0.125f, 0}, sinks = {1, -1, 0, 2};
-  floats bias = drawn(30, 4 * 8 * 8, 1);
+  floats bias = drawn(30, 4 * 11 * 11, 1);
   bias[5] = -std::numeric_limits<float>::infinity();
   struct option {
     const char* why;
@@ -87,7 +105,7 @@ TEST_CASE("layers_pass_the_options_of_attention_on") {
        }},
       {"a mask for each head",
        [](fovea_attention& a, const float*, const float*, const float* mask) {
-         a.mask.data = mask, a.mask.is_bias = 1, a.mask.head_stride = 64, a.mask.query_stride = 8;
+         a.mask.data = mask, a.mask.is_bias = 1, a.mask.head_stride = 121, a.mask.query_stride = 11;
        }},
       {"a position", [](fovea_attention& a, const float*, const float*,
                         const float*) { a.flags = FOVEA_CAUSAL | FOVEA_POSITION, a.position = -2; }},
@@ -95,15 +113,17 @@ TEST_CASE("layers_pass_the_options_of_attention_on") {
   for (const option& o : options) {
     INFO(doctest::String(o.why));
     layer_data d(p, b);
-    floats lse(4 * 14, -1), weights(4 * (36 + 64), -1);
+    floats lse(4 * 17, -1), weights(4 * (36 + 121), -1);
     o.set(d.call.how, slopes.data(), sinks.data(), bias.data());
     d.call.how.lse = lse.data(), d.call.how.weights.data = weights.data();
     const answer expected = model(p, b, d);
     isas::for_each([&](int32_t isa) {
-      check_call(p, d, expected, isa);
+      check_call(d, expected, isa);
       check_same(lse, expected.lse, isa);
       check_same(weights, expected.weights, isa);
     });
+    d.call.how.lse = d.call.how.weights.data = nullptr; // now queries may be divided
+    isas::for_each([&](int32_t isa) { check_call(d, expected, isa); });
   }
 }
 
@@ -116,7 +136,7 @@ TEST_CASE("layers_return_the_weights_of_chosen_heads") {
   const answer expected = model(p, b, d);
   d.call.how.weights = {chosen.data(), 1, 2, 0, 0, 0, 0};
   isas::for_each([&](int32_t isa) {
-    check_call(p, d, expected, isa);
+    check_call(d, expected, isa);
     floats picked;
     for (const int32_t from : {20, 40, 80 + 9, 80 + 18})
       picked.insert(picked.end(), expected.weights.begin() + from,
@@ -225,4 +245,78 @@ TEST_CASE("results_may_replace_what_they_are_made_of") {
       check_same(x, expected.y, isa);
     }
   });
+}
+
+// Heads are cut out of weights of any type: at once, one after another, and by workers.
+TEST_CASE("layers_take_narrow_weights") {
+  const layer_case c{"", 64, 0, 4, 2, 16, 16, true, true, false, false, true};
+  const batch b{{0, 5, 30}, {}, {}, {}};
+  for (const int32_t dtype : {FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I4}) {
+    layer_problem p(c);
+    layer_data d(p, b);
+    floats matrices[2];
+    for (packed_matrix* m : {&p.packed_q, &p.packed_out}) {
+      const bool first = m == &p.packed_q;
+      floats rows = p.out.weight;
+      if (first) rows = p.q.weight;
+      for (const matrix* more : {&p.k, &p.v})
+        if (first) rows.insert(rows.end(), more->weight.begin(), more->weight.end());
+      floats& packed = matrices[first ? 0 : 1];
+      packed.resize(fovea_linear_size(64, m->linear.out, dtype) / sizeof(float));
+      const fovea_rows_in w = {rows.data(), 0, FOVEA_F32, 0};
+      REQUIRE(fovea_pack_linear(packed.data(), packed.size() * sizeof(float), 64, m->linear.out, dtype, 0, &w,
+                                m->linear.out) == FOVEA_OK);
+      fovea_linear& linear = first ? p.layer.q : p.layer.out;
+      linear.packed = packed.data(), linear.dtype = dtype;
+    }
+    const floats exact = model(p, b, d).y;
+    floats expected;
+    isas::for_each([&](int32_t isa) {
+      INFO("dtype ", dtype);
+      d.call.how.isa = isa;
+      for (const size_t size : {fovea_layer_scratch_best(&d.call), fovea_layer_scratch_least(&d.call)}) {
+        data::guarded<unsigned char> scratch(size);
+        d.y.wipe();
+        REQUIRE(fovea_run_layer(&d.call, scratch.data(), size) == FOVEA_OK);
+        CHECK((scratch.guards_hold() && d.y.guards_hold()));
+        if (expected.empty() && isas::promises_bits(isa)) expected = numbers(d.y);
+        if (isas::promises_bits(isa)) CHECK(data::same_bits(numbers(d.y), expected));
+        double worst = 0;
+        for (size_t i = 0; i < exact.size(); ++i)
+          worst = std::fmax(worst, std::fabs(double{d.y[i]} - exact[i]));
+        CHECK(worst < (dtype == FOVEA_I4   ? 0.8
+                       : dtype == FOVEA_I8 ? 0.08
+                                           : 0.04)); // steps of 1/14, 1/254, 1/512
+      }
+      fovea_layer_call call = d.call;
+      call.stage = FOVEA_LAYER_PROJECT;
+      floats shared(fovea_layer_shared(&call) / 4 + 1), scratch(fovea_layer_scratch_least(&call) / 4 + 1);
+      call.shared = shared.data(), call.shared_size = shared.size() * 4;
+      for (; call.stage < FOVEA_LAYER_END; ++call.stage)
+        for (int32_t i = 0; i < 5; ++i) {
+          call.part = {i, 5};
+          REQUIRE(fovea_run_layer(&call, scratch.data(), scratch.size() * 4) == FOVEA_OK);
+        }
+      if (isas::promises_bits(isa)) CHECK(data::same_bits(numbers(d.y), expected));
+    });
+  }
+}
+
+TEST_CASE("a_layer_of_fixed_size_has_the_bits_of_a_call") {
+  static fovea::self_attention<20, 2, 1, 16, 9> layer;
+  const layer_problem p({"", 20, 0, 2, 1, 16, 16, true, true, false, false, true});
+  const batch b{{0, 9}, {}, {}, {}};
+  layer_data d(p, b);
+  const answer expected = model(p, b, d);
+  CHECK(layer.run(d.x.data(), 9, d.y.data()) == (FOVEA_SIZE | FOVEA_ARG_HEADS << 8)); // nothing is packed yet
+  floats in_weight = p.q.weight, in_bias = p.q.bias;
+  for (const matrix* m : {&p.k, &p.v}) {
+    in_weight.insert(in_weight.end(), m->weight.begin(), m->weight.end());
+    in_bias.insert(in_bias.end(), m->bias.begin(), m->bias.end());
+  }
+  REQUIRE(layer.pack(in_weight.data(), in_bias.data(), p.out.weight.data(), p.out.bias.data()) == FOVEA_OK);
+  REQUIRE(layer.run(d.x.data(), 9, d.y.data(), d.residual.data()) == FOVEA_OK);
+  for (int32_t isa = 0; isa < FOVEA_ISA_END; ++isa)
+    if (isas::tested(isa) && isa == fovea_isa()) check_same(numbers(d.y), expected.y, isa);
+  CHECK(layer.run(d.x.data(), 900, d.y.data()) != FOVEA_OK);
 }

@@ -167,6 +167,28 @@ TEST_CASE("quantised rows have the same bits on every ISA") {
   }
 }
 
+// Just above the middle of the half of an integer and the next float: a quotient less than an ulp off, which
+// is not corrected, becomes the half, and the even integer below it.
+TEST_CASE("quotients close to the middle of two floats are rounded as divisions are, on every ISA") {
+  constexpr struct {
+    float x, scale;
+    int16_t quotient;
+  } table[] = {
+      {0x1.6a3c7ep+32f, 16056318, 379},   {0x1.87b8fp+35f, 13996031, 3757},
+      {0x1.d4c7b8p+35f, 15814655, 3979},  {0x1.caacd4p+35f, 13920255, 4423},
+      {0x1.777ab2p+36f, 14602238, 6903},  {0x1.2891ep+38f, 15075839, 21123},
+      {0x1.568a86p+38f, 16307198, 22555}, {0x1.7ec9f8p+38f, 15833599, 25959},
+  };
+  for (const auto& t : table)
+    for (const int32_t columns : {300, 1}) {
+      CAPTURE(t.quotient);
+      rows_in_memory x(1, columns, 0);
+      x.each([&](size_t, int32_t, int32_t c, float& value) { value = c % 2 ? -t.x : t.x; });
+      CHECK(quantized<int16_t>(t.x, t.scale, 0) == t.quotient);
+      on_each_isa([&](int place) { CHECK(quantizes_alike<int16_t>(x, t.scale, 0, place)); });
+    }
+}
+
 TEST_CASE("scales of tokens are those of each row alone, on every ISA") {
   data::lottery lot(4);
   for (const auto& s : shapes) {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "problem.hpp"
@@ -42,7 +43,7 @@ const later_feature later_features[] = {
     {"a ring", FOVEA_ARG_RING, [](fovea_attention& a) { a.ring = 1; }},
     {"a reserved word of the call", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.reserved[0] = 1; }},
     {"the last reserved word of the call", FOVEA_ARG_RESERVED,
-     [](fovea_attention& a) { a.reserved[sizeof a.reserved / sizeof a.reserved[0] - 1] = -1; }},
+     [](fovea_attention& a) { *(std::end(a.reserved) - 1) = -1; }},
     {"a reserved word of q", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.q.reserved = 1; }},
     {"a reserved word of k", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.k.reserved = 1; }},
     {"a reserved word of v", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.v.reserved = 1; }},

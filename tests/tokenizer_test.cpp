@@ -113,7 +113,8 @@ TEST_CASE("tokenizer: vocabularies that are refused") {
 
 TEST_CASE("tokenizer: a vocabulary that cuts letters into bytes") {
   const auto words = std::make_unique<vocabulary>();
-  REQUIRE(!words->read(small + "\xF0\n##\xF0\n##\x9F\n##\x98\n##\x80\n"));
+  const std::string text = small + "\xF0\n##\xF0\n##\x9F\n##\x98\n##\x80\n";
+  REQUIRE(!words->read(text));
   token_row row;
   tokenize(*words, times("\U0001F600", 100), row);
   CHECK(row.count == most_tokens);

@@ -2,6 +2,7 @@
 #include "sentence_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "fovea/fixed.h"
@@ -37,6 +38,7 @@ int32_t fixed_isa_by_name(const std::string& name) {
 }
 
 constexpr int most_threads = 256;
+constexpr const char* not_numbers = "the weights of this model are too large, or not numbers";
 
 } // namespace
 
@@ -110,8 +112,11 @@ void sentence_model::encode(const minilm::batch& sentences, float* embeddings, c
   });
   for (int32_t one : status)
     if (one != FOVEA_OK)
-      throw std::runtime_error(std::string("the encoder was refused: ") + fovea_argument_text(one) + ": " +
-                               fovea_reason_text(one) + "; are the weights finite numbers?");
+      throw usage_error(std::string("the encoder cannot go on (") + fovea_argument_text(one) + ": " +
+                        fovea_reason_text(one) + "): " + not_numbers);
+  float* const end = embeddings + sentences.sentences * minilm::width;
+  if (!std::all_of(embeddings, end, [](float x) { return std::isfinite(x); }))
+    throw usage_error(std::string("an embedding is not a number: ") + not_numbers);
 }
 
 } // namespace demo

@@ -40,7 +40,7 @@ class sentence_model {
   explicit sentence_model(const model_options& options);
 
   const minilm::vocabulary& words() const { return words_.words(); }
-  // Embeddings of a batch; throws std::runtime_error if there are none.
+  // Embeddings of a batch. Throws usage_error if they are not numbers.
   void encode(const minilm::batch& sentences, float* embeddings, const minilm::insight& seen = {});
 
  private:

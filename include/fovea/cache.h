@@ -1,5 +1,6 @@
-/* cache.h: keys and values of one layer in one block of memory, in the layout that attention reads fastest. C99
- * and C++. The block holds no pointer: memcpy moves it, a file stores it, and the same bytes serve each ISA.
+/* cache.h: keys and values of one layer in one block of memory, in the layout that attention reads fastest.
+ * C99 and C++. The block holds no pointer: memcpy moves it, a file stores it, and the same bytes serve each
+ * ISA.
  *
  *   static FOVEA_CACHE_ALIGN unsigned char cache[FOVEA_CACHE_BYTES(2, 64, 64, 512, FOVEA_F32)];
  *   fovea_cache_shape shape = {0};
@@ -12,9 +13,9 @@
  *
  * The rules of fovea.h hold: a call returns a status, and a refused call writes nothing.
  *
- * A power cut. append, truncate and reset write data first and commit last, in one of two slots of the header.
- * Whatever byte of the block was the last one written, the block holds the state before the call or the state
- * after it. The bytes of committed tokens are never written again.
+ * A power cut. append, truncate and reset write data first and commit last, in one of two slots of the
+ * header. Whatever byte of the block was the last one written, the block holds the state before the call or
+ * the state after it.
  *
  * A damaged block. The header carries a checksum of all committed tokens. Each call checks the header;
  * fovea_cache_verify and fovea_cache_restore check the tokens, too. docs/cache.md describes the image, the
@@ -42,12 +43,14 @@ typedef struct fovea_cache_shape {
   int32_t reserved[6];
 } fovea_cache_shape;
 
-/* Bytes of a block, 0 if the shape is refused. The constants below are the same. */
+/* Bytes of a block, 0 if no block can have this shape. The constants below are the same. */
 FOVEA_API size_t fovea_cache_size(const fovea_cache_shape *shape);
 FOVEA_API int32_t fovea_cache_init(void *image, size_t size, const fovea_cache_shape *shape);
-/* A cache that continues `parent` behind its first `tokens`: it holds only what comes later, and a copy of the
- * tokens % 16 (I8: 64) before. The parent is only read, may stand in constant memory, and serves any number of
- * branches; its first `tokens` must stay. The parent may be a branch; `tokens` lie behind where it began. */
+/* A cache that continues `parent` behind its first `tokens`: it holds only what comes later, and a copy of
+ * the tokens % 16 (I8: 64) before. The parent is only read, may stand in constant memory, and serves any
+ * number of branches; its first `tokens` must stay. It may be a branch itself, that begins not behind
+ * `tokens`, but not a ring. What `shape` leaves at zero, beside window and
+ * keep_first, is that of the parent. */
 FOVEA_API int32_t fovea_cache_branch(void *image, size_t size, const fovea_cache_shape *shape,
                                      const void *parent, int32_t tokens);
 

@@ -262,7 +262,7 @@ FOVEA_API size_t fovea_partials_size(const fovea_attention* a);
 FOVEA_API int32_t fovea_pack_keys(float* panels, int32_t at, const float* rows, ptrdiff_t row_stride,
                                   int32_t count, int32_t dim);
 
-FOVEA_API int32_t fovea_isa(void);            /* the best ISA of this machine; 0 if calls are refused here */
+FOVEA_API int32_t fovea_isa(void);            /* the best ISA here; 0 if all calls are refused here */
 FOVEA_API int32_t fovea_has_isa(int32_t isa); /* 1 if a call may ask for it here */
 /* Constant texts, never null: "avx2" (of 0: "best", the name of the request), "a stride is negative or too
  * small", "k". */

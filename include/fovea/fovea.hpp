@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "fovea/cache.h"
 #include "fovea/fovea.h"
 
 namespace fovea {
@@ -20,6 +21,10 @@ struct dtype_of;
 template <>
 struct dtype_of<float> {
   static constexpr std::int32_t value = FOVEA_F32;
+};
+template <>
+struct dtype_of<std::int8_t> {
+  static constexpr std::int32_t value = FOVEA_I8;
 };
 
 template <class T>
@@ -117,6 +122,53 @@ class fixed_attention {
   rows v_[static_cast<std::size_t>(KvHeads)];
   scratch<Dim> scratch_;
   std::int32_t count_;
+};
+
+// A cache of fixed size (cache.h), with floats or with int8 under one scale. It begins with init, or with a
+// restore into bytes.
+template <class T, int KvHeads, int Dim, int Capacity, int VDim = Dim>
+struct alignas(64) kv_cache {
+  static_assert(KvHeads > 0 && Capacity > 0, "at least one KV head, and room for one token");
+  static_assert(Dim >= 1 && Dim <= 1024 && VDim >= 1 && VDim <= 1024, "a head has 1 to 1024 dimensions");
+
+  unsigned char bytes[FOVEA_CACHE_BYTES(KvHeads, Dim, VDim, Capacity, dtype_of<T>::value)];
+
+  // window 0: it grows until it is full. Else a ring: FOVEA_CACHE_RING gives its Capacity.
+  static constexpr fovea_cache_shape shape(std::int32_t window = 0, std::int32_t keep_first = 0) {
+    fovea_cache_shape s{};
+    s.kv_heads = KvHeads;
+    s.dim = Dim;
+    s.v_dim = VDim;
+    s.capacity = Capacity;
+    s.dtype = dtype_of<T>::value;
+    s.window = window;
+    s.keep_first = keep_first;
+    return s;
+  }
+  std::int32_t init(std::int32_t window = 0, std::int32_t keep_first = 0) {
+    const fovea_cache_shape s = shape(window, keep_first);
+    return fovea_cache_init(bytes, sizeof bytes, &s);
+  }
+  // Behind the first `tokens` of another cache of the same heads and dims.
+  std::int32_t branch(const void* parent, std::int32_t tokens, std::int32_t window = 0,
+                      std::int32_t keep_first = 0) {
+    const fovea_cache_shape s = shape(window, keep_first);
+    return fovea_cache_branch(bytes, sizeof bytes, &s, parent, tokens);
+  }
+  // k is [KvHeads][tokens][Dim], v is [KvHeads][tokens][VDim], where no strides say otherwise.
+  std::int32_t append(fovea::view<const T> k, fovea::view<const T> v, std::int32_t tokens = 1) {
+    const fovea_in in_k = input(k), in_v = input(v);
+    return fovea_cache_append(bytes, &in_k, &in_v, tokens);
+  }
+  std::int32_t truncate(std::int32_t length) { return fovea_cache_truncate(bytes, length); }
+  std::int32_t reset() { return fovea_cache_reset(bytes); }
+  std::int32_t length() const { return fovea_cache_length(bytes); }
+  std::int32_t view(fovea_attention& a, fovea_segments* segments = nullptr) const {
+    return fovea_cache_view(bytes, segments, &a);
+  }
+  std::int32_t view(fovea_fixed_attention& a, fovea_segments* segments = nullptr) const {
+    return fovea_cache_view_fixed(bytes, segments, &a);
+  }
 };
 
 } // namespace fovea

@@ -56,7 +56,8 @@ typedef struct fovea_norm_rows {
   const float *residual;       /* added to in first; null = none */
   const float *weight, *bias;  /* [columns]; null = ones, zeros */
   float *out;                  /* may be in, residual or sum */
-  float *sum;                  /* in + residual, for the next residual; null = not wanted; may be in or residual */
+  float *sum;                  /* in + residual, for the next residual; null = not wanted. May be in or
+                                * residual */
   ptrdiff_t in_stride, residual_stride, out_stride, sum_stride;
   int32_t rows, columns;       /* may be 0 */
   int32_t kind;                /* FOVEA_LAYER_NORM, FOVEA_RMS_NORM */
@@ -81,14 +82,14 @@ typedef struct fovea_activation_rows {
 FOVEA_API int32_t fovea_activate(const fovea_activation_rows *a);
 
 /* out[r] = a[r] + b[r]. out may be a or b. */
-FOVEA_API int32_t fovea_add(const float *a, ptrdiff_t a_stride, const float *b, ptrdiff_t b_stride, int32_t rows,
-                            int32_t columns, float *out, ptrdiff_t out_stride);
+FOVEA_API int32_t fovea_add(const float *a, ptrdiff_t a_stride, const float *b, ptrdiff_t b_stride,
+                            int32_t rows, int32_t columns, float *out, ptrdiff_t out_stride);
 
 /* out[r] = sum over t of table[t][row of r], in the order of the tables: words, positions, types. */
 typedef struct fovea_embedding_table {
   const float *data;    /* [size][columns]; null = no table */
   ptrdiff_t stride;
-  const int32_t *index; /* [rows] which row of the table; null: first for row 0, first + step for row 1, ... */
+  const int32_t *index; /* [rows] which row of the table; null: first, first + step, first + 2 step, ... */
   int32_t size, first, step, reserved;
 } fovea_embedding_table;
 typedef struct fovea_embedding {
@@ -107,8 +108,8 @@ typedef struct fovea_pool_rows {
   const float *in;        /* [all tokens][columns] */
   float *out;             /* [sequences][columns] */
   ptrdiff_t in_stride, out_stride;
-  const int32_t *starts;  /* [sequences + 1] row where a sequence begins, never falling, the last where all end;
-                           * null: each has `tokens` rows */
+  const int32_t *starts;  /* [sequences + 1] row where a sequence begins, never falling; the last is where
+                           * all end. null: each has `tokens` rows */
   const int32_t *lengths; /* [sequences]; null = all rows of a sequence */
   int32_t sequences, tokens, columns;
   int32_t isa;
@@ -117,8 +118,8 @@ typedef struct fovea_pool_rows {
 
 FOVEA_API int32_t fovea_pool(const fovea_pool_rows *p);
 
-/* Rotary embedding. Pair i of a head becomes (a cos - b sin, b cos + a sin) with row `position` of the tables.
- * Pairs are numbers i and i + rotary_dim / 2, or, interleaved, 2 i and 2 i + 1. */
+/* Rotary embedding. Pair i of a head becomes (a cos - b sin, b cos + a sin), with row `position` of the
+ * tables. A pair is numbers i and i + rotary_dim / 2 or, interleaved, 2 i and 2 i + 1. */
 typedef struct fovea_rope {
   const float *cos, *sin; /* [positions][rotary_dim / 2] */
   int32_t positions;

@@ -21,8 +21,8 @@ struct appending {
   int32_t oldest; // behind what the ring drops
 };
 
-// Is the input right, and is there room? `dtype` is that of k and v. They write nothing. The second one expects
-// an open image, and looks at no ring.
+// Is the input right, and is there room? `dtype` is that of k and v. They write nothing. The second one
+// expects an open image, and looks at no ring.
 int32_t check_append(void* image, const fovea_in* k, const fovea_in* v, int32_t tokens, int32_t dtype,
                      appending& a);
 int32_t check_input(const fovea_in* k, const fovea_in* v, int32_t tokens, int32_t dtype, appending& a);

@@ -1,4 +1,5 @@
-// Appending rows of int8 under one scale. Each word of a token goes into its panel and into the checksum at once.
+// Appending rows of int8 under one scale. Each word of a token goes into its panel and into the checksum at
+// once.
 #include "common/build.hpp"
 
 #include "cache/append.hpp"
@@ -8,8 +9,8 @@
 namespace fovea::cache {
 namespace {
 
-// A row of K or V at a place of its panels. Numbers by fours, with zeros behind the end; the last four of them
-// still fit the panel.
+// A row of K or V at a place of its panels. Numbers by fours, with zeros behind the end; the last four of
+// them still fit the panel.
 __attribute__((noinline)) uint32_t put_row(bool of_keys, unsigned char* panels, int32_t place, int32_t dims,
                                            const int8_t* row, int32_t count, uint32_t sum) {
   const int32_t end = of_keys ? dims : up_to(count, 4);

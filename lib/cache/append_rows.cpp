@@ -1,5 +1,5 @@
-// Appending whatever a cache takes: floats as they are, floats quantised to int8 with a scale for each token and
-// head, int8.
+// Appending whatever a cache takes: floats as they are, floats quantised to int8 with a scale for each token
+// and head, int8.
 #include "common/build.hpp"
 
 #include "cache/append.hpp"

@@ -80,7 +80,7 @@ FOVEA_ONCE int32_t check_shape(const fovea_cache_shape& wanted, header& h) {
   if (s.dim < 1 || s.dim > 1024) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
   if (s.v_dim < 0 || s.v_dim > 1024) return refusal(FOVEA_SIZE, FOVEA_ARG_V_DIM);
   if (!s.v_dim) s.v_dim = s.dim;
-  if (s.dtype != FOVEA_F32 && s.dtype != FOVEA_I8) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
+  if (s.dtype != FOVEA_F32 && s.dtype != FOVEA_I8) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE);
   if (s.capacity < 1 || s.capacity > greatest_tokens - h.base) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
   if (s.window < 0 || s.window > greatest_tokens) return refusal(FOVEA_RANGE, FOVEA_ARG_RING);
   if (s.keep_first < 0 || s.keep_first > greatest_tokens) return refusal(FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST);

@@ -1,5 +1,5 @@
-// From floats to int8 with a scale for each token and head: the arithmetic of docs/cache.md, in the order that
-// it says.
+// From floats to int8 with a scale for each token and head: the arithmetic of docs/cache.md, in the order
+// that it says.
 #pragma once
 #include <cstdint>
 

@@ -66,7 +66,7 @@ int32_t inherit(const fovea_cache_shape& parent, fovea_cache_shape& s) {
   if (differs(s.kv_heads, parent.kv_heads)) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
   if (differs(s.dim, parent.dim)) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
   if (differs(s.v_dim, parent.v_dim)) return refusal(FOVEA_SIZE, FOVEA_ARG_V_DIM);
-  if (differs(s.dtype, parent.dtype)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
+  if (differs(s.dtype, parent.dtype)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE);
   s.k_largest = parent.k_largest;
   s.v_largest = parent.v_largest;
   s.score_multiplier = parent.score_multiplier;

@@ -1,5 +1,5 @@
-// From an image to the fields of a call: what float calls and integer calls share. Both have fields of the same
-// names.
+// From an image to the fields of a call: what float calls and integer calls share. Both have fields of the
+// same names.
 #pragma once
 #include "cache/image.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "f32/plan.hpp"
 
-#include "common/segments.hpp"
+#include "common/square_root.hpp"
 #include "f32/check.hpp"
 #include "f32/kernel.hpp"
 #include "f32/kernel/exp2.hpp"
@@ -25,7 +25,7 @@ int32_t check_offered(const fovea_attention& a) {
 // A denormal scale has lost its bits before it meets a score.
 int32_t check_scale(const fovea_attention& a, plan& p) {
   if (!(a.flags & FOVEA_SCALE)) {
-    p.scale = 1 / __builtin_sqrtf(static_cast<float>(p.dim)) * log2_e;
+    p.scale = 1 / square_root(static_cast<float>(p.dim)) * log2_e;
   } else {
     if (!is_finite(a.scale)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_SCALE);
     p.scale = a.scale * log2_e;
@@ -93,31 +93,6 @@ int32_t check_tensors(const fovea_attention& a, plan& p) {
     return s;
   if (const int32_t s = check_output(a, p, p.bytes.to[footprint::out])) return s;
   return FOVEA_OK;
-}
-
-// Bytes of K and V of a segment.
-int32_t place_segment(const plan& p, const fovea_segment& s, byte_range& k_bytes, byte_range& v_bytes) {
-  extent k{p.kv_heads, up16(s.keys), 0, 0, p.dim}, v{p.kv_heads, s.keys, 0, 0, p.v_dim};
-  if (const int32_t reason = place(s.k, s.k_head_stride, 0, sizeof(float), false, k, k_bytes)) return reason;
-  return place(s.v, s.v_head_stride, 0, sizeof(float), false, v, v_bytes);
-}
-
-FOVEA_ONCE int32_t check_segments(const fovea_attention& a, plan& p) {
-  p.segments = a.segments;
-  if (!a.segments) return FOVEA_OK;
-  if (!p.packed_keys) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SEGMENTS);
-  if (const int32_t s = check_segment_order(*a.segments, a, 16)) return s;
-  for (int32_t i = 0; i < a.segments->count; ++i) {
-    byte_range k, v;
-    if (const int32_t reason = place_segment(p, a.segments->at[i], k, v))
-      return refusal(reason, FOVEA_ARG_SEGMENTS);
-  }
-  const bool gaps = has_gaps(*a.segments, a);
-  if (gaps && a.weights.data) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
-  if (a.queries < 1 || !gaps) return FOVEA_OK;
-  return sees_gap(*a.segments, a, seen_by(p.see, 0), seen_by(p.see, a.queries - 1))
-             ? refusal(FOVEA_RANGE, FOVEA_ARG_RING)
-             : int32_t{FOVEA_OK};
 }
 
 int32_t check_partials(const fovea_attention& a, plan& p) {
@@ -245,16 +220,6 @@ int32_t check_overlap(const plan& p) {
 }
 
 } // namespace
-
-bool plan::segments_meet(byte_range r) const {
-  if (!segments) return false;
-  for (int32_t i = 0; i < segments->count; ++i) {
-    byte_range of_keys{}, of_values{};
-    place_segment(*this, segments->at[i], of_keys, of_values);
-    if (meet(of_keys, r) || meet(of_values, r)) return true;
-  }
-  return false;
-}
 
 bool partials_bytes(const plan& p, size_t& bytes) {
   size_t slots;

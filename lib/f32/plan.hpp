@@ -76,6 +76,7 @@ inline bool meets_any(const plan& p, byte_range scratch) {
   return fovea::meets_any<plan>(p, scratch) || p.segments_meet(scratch);
 }
 
+int32_t check_segments(const fovea_attention& a, plan& p); // a plan that is complete but for them
 int32_t make_plan(const fovea_attention* call, plan& p);
 bool partials_bytes(const plan& p, size_t& bytes); // false on overflow
 

@@ -29,8 +29,8 @@ struct product_job {
   const float* x;
   ptrdiff_t x_stride;
   int32_t rows, from, to;
-  finish_job finish;  // of row 0 and column 0; its z, rows and count are not set
-  int32_t gate_width; // 0, or column c is also multiplied by output gate_width + c
+  const finish_job* finish; // of row 0 and column 0; its z, rows and count are not looked at
+  int32_t gate_width;       // 0, or column c is also multiplied by output gate_width + c
 };
 
 } // namespace fovea::f32

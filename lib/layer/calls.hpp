@@ -10,6 +10,7 @@ struct block {
   int32_t first_sequence, end_sequence;
   int32_t first_head, end_head;
   tokens_of queries, context;
+  int32_t first_token; // of all queries, where `queries` are some of them
 
   int32_t heads() const { return end_head - first_head; }
 };
@@ -21,9 +22,12 @@ struct layer_calls {
   size_t scratch_size;
   bool only_checks;
   int64_t weights_before = 0; // floats that earlier sequences wrote
-  int64_t most_scratch = 0;   // that any of the calls makes use of, found by checks
+  bool measures = false;      // checks find out how much scratch a call makes use of at most
+  int64_t most_scratch = 0;
 
   int32_t project(const block& b);
+  int32_t project_queries(const block& b, tokens_of tokens);
+  int32_t project_keys(const block& b, tokens_of tokens);
   int32_t project_values(tokens_of tokens, float* rows_of_v);
   int32_t project_keys_of(int32_t sequence, tokens_of tokens); // to row 0 of rows.k
   int32_t attend(const block& b);
@@ -34,8 +38,6 @@ struct layer_calls {
   int32_t multiply(const fovea_product& product, int32_t argument);
   int32_t multiply_part(const fovea_linear& w, int32_t from, int32_t count, const fovea_rows_in& x,
                         tokens_of tokens, float* y, ptrdiff_t stride, int32_t argument);
-  int32_t project_queries(const block& b, tokens_of tokens);
-  int32_t project_keys(const block& b, tokens_of tokens);
   void finish_heads(float* at, ptrdiff_t stride, int32_t heads, const float* weight, tokens_of tokens,
                     const block& b, bool of_context) const;
   fovea_attention attention_of(const block& b, int32_t s) const;

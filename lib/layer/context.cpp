@@ -59,7 +59,7 @@ int32_t project_context(const layer_plan& p, void* kv, size_t kv_size, void* scr
   range_of(scratch, size, given);
   if (const int32_t s = check_kv(p, kv, kv_size, given)) return s;
   const int64_t row = static_cast<int64_t>(sizeof(float)) * p.k_width,
-                room = static_cast<int64_t>(smaller(size, PTRDIFF_MAX)) - 63 - least_inner(p);
+                room = static_cast<int64_t>(smaller(size, PTRDIFF_MAX)) - 63 - least_of_products(p);
   if (room < row) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   const auto rows_at_once = static_cast<int32_t>(smaller(room / row, larger(1, p.context_tokens)));
   unsigned char* at = aligned(scratch);
@@ -79,9 +79,11 @@ int64_t best_inner(const layer_plan& p) {
   layer_plan one = p;
   one.part = 0;
   one.parts = 1;
-  layer_calls calls{one, cut_rows(one, whole_of(one), beyond(one)), nullptr, 0, true};
+  const portion n = addressable(one);
+  layer_calls calls{one, cut_rows(one, n, beyond(one)), nullptr, 0, true};
+  calls.measures = true;
   calls.most_scratch = least_inner(p);
-  return run_portions(calls, whole_of(one)) ? 0 : calls.most_scratch;
+  return run_portions(calls, n) ? 0 : calls.most_scratch;
 }
 
 size_t with_alignment(int64_t bytes) { return static_cast<size_t>(smaller(bytes, PTRDIFF_MAX - 64)) + 63; }

@@ -52,32 +52,63 @@ bool set_output(float v, int32_t keys, fovea_fixed_scale& to) {
   return unit >= 0x1p-80f && unit <= 0x1p120f;
 }
 
-// Rows become integers with one scale; false if some number of them is none. Padding becomes zeros.
-bool quantize(int32_t place, const void* data, ptrdiff_t stride, int32_t columns, int32_t counting,
-              int32_t rows, int8_t* out, float& scale) {
-  const f32::float_rows in{static_cast<const float*>(data), stride, columns, counting};
+// The largest magnitude of some rows; negative if some number of them is none.
+float largest_of(int32_t place, const f32::float_rows& rows) {
   f32::float_range range = {};
-  f32::run_at(place, f32::range_job{in, &range});
+  f32::run_at(place, f32::range_job{rows, &range});
   constexpr uint32_t infinity = 0x7f800000u, sign = 0x80000000u;
-  if (static_cast<uint32_t>(range.high) >= infinity || range.low >= (infinity | sign)) return false;
-  const float high = f32::float_of(static_cast<uint32_t>(range.high)), low = f32::float_of(range.low),
-              largest = high > -low ? high : -low;
+  if (static_cast<uint32_t>(range.high) >= infinity || range.low >= (infinity | sign)) return -1;
+  const float high = f32::float_of(static_cast<uint32_t>(range.high)), low = f32::float_of(range.low);
+  return high > -low ? high : -low;
+}
+
+// Rows become integers with one scale; false if int8 cannot hold them.
+bool quantize(int32_t place, const f32::float_rows& rows, int8_t* out, float& scale) {
+  const float largest = largest_of(place, rows);
+  if (largest < 0) return false;
   scale = f32::scale_of(largest, 127);
-  f32::run_at(place, f32::quantize_job{in, scale, largest, 0, nullptr, out, nullptr});
-  const size_t used = static_cast<size_t>(counting) * static_cast<size_t>(columns);
-  std::memset(out + used, 0, static_cast<size_t>(rows) * static_cast<size_t>(columns) - used);
+  f32::run_at(place, f32::quantize_job{rows, scale, largest, 0, nullptr, out, nullptr});
   return true;
 }
 
 struct integer_rows {
   int8_t *q, *k, *v;
+  float *mean, *centred; // the mean key, and keys relative to it
 };
 integer_rows cut(const integer_head& head, void* at) {
+  const fovea_attention& a = head.a;
   integer_rows rows;
   rows.q = static_cast<int8_t*>(at);
-  rows.k = rows.q + up64(int64_t{head.a.queries} * head.p.group * head.p.dim);
-  rows.v = rows.k + up64(int64_t{head.a.keys} * head.p.dim);
+  rows.k = rows.q + up64(int64_t{a.queries} * a.q_heads * a.dim);
+  rows.v = rows.k + up64(int64_t{a.keys} * a.dim);
+  rows.mean = reinterpret_cast<float*>(rows.v + up64(int64_t{a.keys} * a.v_dim));
+  rows.centred = rows.mean + up64(a.dim);
   return rows;
+}
+
+f32::float_rows rows_of(const fovea_in& in, int32_t columns, int32_t rows) {
+  return {static_cast<const float*>(in.data), in.token_stride, columns, rows};
+}
+
+bool quantize_queries(const integer_head& head, const integer_rows& rows, float& scale) {
+  const fovea_attention& a = head.a;
+  const int32_t columns = a.q_heads * a.dim;
+  const size_t width = static_cast<size_t>(columns), counting = static_cast<size_t>(head.counting) * width;
+  std::memset(rows.q + counting, 0, static_cast<size_t>(a.queries) * width - counting); // of padding
+  return quantize(head.p.place, rows_of(a.q, columns, head.counting), rows.q, scale);
+}
+
+// Relative to their mean, which changes no softmax, keys have a finer scale.
+bool quantize_keys(const integer_head& head, const integer_rows& rows, float& scale) {
+  const fovea_attention& a = head.a;
+  const int32_t place = head.p.place;
+  const f32::float_rows keys = rows_of(a.k, a.dim, a.keys);
+  const float largest = largest_of(place, keys);
+  if (largest < 0 || largest > 1e38f) return false;
+  for (int32_t c = 0; c < a.dim; ++c) rows.mean[c] = 0;
+  f32::run_at(place, f32::columns_job{f32::columns_job::means, keys, nullptr, rows.mean});
+  f32::run_at(place, f32::columns_job{f32::columns_job::difference, keys, rows.mean, rows.centred});
+  return quantize(place, {rows.centred, a.dim, a.dim, a.keys}, rows.k, scale);
 }
 
 fovea_fixed_attention call_of(const integer_head& head, const integer_rows& rows) {
@@ -114,12 +145,9 @@ fovea_fixed_attention call_of(const integer_head& head, const integer_rows& rows
 bool quantize_head(const integer_head& head, const integer_rows& rows, fovea_fixed_scale& scale) {
   const fovea_attention& a = head.a;
   float q, k, v;
-  const int32_t place = head.p.place;
   const float softmax = a.flags & FOVEA_SCALE ? a.scale : 1 / square_root(static_cast<float>(a.dim));
-  return quantize(place, a.q.data, a.q.token_stride, a.q_heads * a.dim, head.counting, a.queries, rows.q,
-                  q) &&
-         quantize(place, a.k.data, a.k.token_stride, a.dim, a.keys, a.keys, rows.k, k) &&
-         quantize(place, a.v.data, a.v.token_stride, a.v_dim, a.keys, a.keys, rows.v, v) &&
+  return quantize_queries(head, rows, q) && quantize_keys(head, rows, k) &&
+         quantize(head.p.place, rows_of(a.v, a.v_dim, a.keys), rows.v, v) &&
          set_scores(q, k, softmax, a.dim, scale) && set_output(v, a.keys, scale);
 }
 
@@ -137,8 +165,9 @@ int32_t check_integer_options(const fovea_attention& how, int32_t most_keys) {
 }
 
 int64_t bytes_of_integers(const layer_plan& p, int32_t queries, int32_t keys) {
-  return up64(int64_t{queries} * p.group * p.dim) + up64(int64_t{keys} * p.dim) +
-         up64(int64_t{keys} * p.v_dim) + 64;
+  const int64_t floats = up64(p.dim) + int64_t{keys} * p.dim;
+  return 64 + up64(int64_t{queries} * p.group * p.dim) + up64(int64_t{keys} * p.dim) +
+         up64(int64_t{keys} * p.v_dim) + up64(static_cast<int64_t>(sizeof(float)) * floats);
 }
 
 int64_t best_integer_scratch(const integer_head& head) {
@@ -162,13 +191,11 @@ int32_t check_integers(const integer_head& head) {
 
 int32_t attend_in_integers(const integer_head& head, void* scratch, size_t size) {
   const auto address = reinterpret_cast<uintptr_t>(scratch);
-  int8_t* at = static_cast<int8_t*>(scratch) + (64 - address % 64) % 64;
-  const integer_rows rows = cut(head, at);
-  int8_t* own = rows.v + up64(int64_t{head.a.keys} * head.a.v_dim);
-  const auto left = static_cast<size_t>(static_cast<int8_t*>(scratch) + size - own);
+  const integer_rows rows = cut(head, static_cast<int8_t*>(scratch) + (64 - address % 64) % 64);
+  const int64_t used = bytes_of_integers(head.p, head.a.queries, head.a.keys);
   fovea_fixed_attention f = call_of(head, rows);
   if (!quantize_head(head, rows, f.scale)) return fovea_attend(&head.a, scratch, size);
-  return fovea_fixed_attend(&f, own, left);
+  return fovea_fixed_attend(&f, static_cast<int8_t*>(scratch) + used, size - static_cast<size_t>(used));
 }
 
 } // namespace fovea::layer

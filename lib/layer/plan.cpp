@@ -21,15 +21,6 @@ int32_t check_reserved(const fovea_layer_call& c) {
              : refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
 }
 
-int32_t longest(const layer_plan& p, bool keys) {
-  int32_t most = 0;
-  for (int32_t s = 0; s < p.sequences; ++s) {
-    const int32_t count = keys ? p.keys_of(s) : p.queries_of(s).count;
-    most = most < count ? count : most;
-  }
-  return most;
-}
-
 // Heads, and outputs of W_Q, W_K, W_V that belong to them.
 int32_t check_weights(const fovea_layer& w, layer_plan& p) {
   struct {
@@ -52,6 +43,7 @@ int32_t check_weights(const fovea_layer& w, layer_plan& p) {
   p.unit = heads_of_products(p.dim | p.v_dim);
   const bool cuts = !p.joined || (p.q_width % 16 == 0 && p.k_width % 16 == 0);
   if (!cuts || p.unit > p.kv_heads) p.unit = p.kv_heads;
+  p.divides = cuts;
   if (p.cross && !cuts) return refusal(FOVEA_ALIGN, FOVEA_ARG_Q); // W_K cannot be taken out of the matrix
   if (w.attention != FOVEA_F32 && w.attention != FOVEA_I8)
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
@@ -181,80 +173,25 @@ int32_t check_memory(const fovea_layer_call& c, layer_plan& p) {
              : int32_t{FOVEA_OK};
 }
 
-// Weights and biases; what is wrong with them, their products tell.
-void place_weights(layer_plan& p) {
-  const fovea_layer& w = *p.weights;
-  const fovea_linear* const all[] = {&w.q, &w.k, &w.v, &w.out};
-  for (int i = 0; i < 4; ++i) {
-    range_of(all[i]->packed, fovea_linear_size(all[i]->in, all[i]->out, all[i]->dtype),
-             p.bytes.in[footprint::packed + i]);
-    const size_t bias = all[i]->bias && all[i]->out > 0 ? static_cast<size_t>(all[i]->out) * sizeof(float)
-                                                        : 0;
-    range_of(all[i]->bias, bias, p.bytes.in[footprint::biases + i]);
-  }
-}
-
-// What the attention reads and writes beside its tensors.
-int32_t place_options(const fovea_layer_call& c, layer_plan& p) {
-  const fovea_attention& a = c.how;
-  byte_range* in = p.bytes.in;
-  if (const int32_t s = f32::check_list(a.alibi, p.q_heads, FOVEA_ARG_ALIBI, in[footprint::alibi])) return s;
-  if (const int32_t s = f32::check_list(a.sinks, p.q_heads, FOVEA_ARG_SINKS, in[footprint::sinks])) return s;
-  const int32_t queries = longest(p, false), keys = longest(p, true);
-  if (a.mask.data) {
-    if (a.mask.head_stride < 0 || a.mask.query_stride < 0) return refusal(FOVEA_STRIDE, FOVEA_ARG_MASK);
-    if (a.mask.keys < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_MASK);
-    const int32_t columns = a.mask.keys && a.mask.keys < keys ? a.mask.keys : keys;
-    size_t size;
-    if (!bytes_of({p.q_heads, queries, a.mask.head_stride, a.mask.query_stride, columns},
-                  a.mask.is_bias ? sizeof(float) : 1, size) ||
-        !range_of(a.mask.data, size, in[footprint::mask]))
-      return refusal(FOVEA_OVERFLOW, FOVEA_ARG_MASK);
-  }
-  if (a.lse &&
-      !range_of(a.lse, static_cast<size_t>(p.q_heads) * static_cast<size_t>(p.tokens) * sizeof(float),
-                p.bytes.to[footprint::lse]))
-    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_LSE);
-  if (!a.weights.data) return FOVEA_OK;
-  const fovea_weights& w = a.weights;
-  if (w.first_head < 0 || w.first_head > p.q_heads || w.heads < 0 || w.heads > p.q_heads - w.first_head)
-    return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
-  int64_t rows = 0;
-  for (int32_t s = 0; s < p.sequences; ++s)
-    rows += int64_t{w.queries ? w.queries : p.queries_of(s).count - w.first_query} * p.keys_of(s);
-  const int64_t heads = w.heads ? w.heads : p.q_heads - w.first_head;
-  int64_t size;
-  if (__builtin_mul_overflow(rows, heads * int64_t{sizeof(float)}, &size) || size > PTRDIFF_MAX ||
-      !range_of(w.data, size < 0 ? 0 : static_cast<size_t>(size), p.bytes.to[footprint::weights]))
-    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_WEIGHTS);
-  return FOVEA_OK;
-}
-
-// y may be x, or the residual: they are read before it is written, or at the same place.
-int32_t check_overlap(const layer_plan& p) {
-  constexpr int32_t argument[] = {FOVEA_ARG_Y, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS, FOVEA_ARG_SHARED};
-  const fovea_layer_call& c = *p.call;
-  const int32_t in = p.weights->q.in, out = p.weights->out.out;
-  const bool same_rows = c.x.data == c.y.data && in == out &&
-                         (p.tokens < 2 || (c.x.stride ? c.x.stride : in) == (c.y.stride ? c.y.stride : out));
-  for (int o = 0; o < footprint::outputs; ++o) {
-    for (int i = 0; i < footprint::inputs; ++i) {
-      if (o == footprint::y && (i == footprint::residual || (i == footprint::x && same_rows))) continue;
-      if (meet(p.bytes.in[i], p.bytes.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
-    }
-    for (int before = 0; before < o; ++before)
-      if (meet(p.bytes.to[before], p.bytes.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
-  }
-  return FOVEA_OK;
+bool is_zero(const fovea_in& in) {
+  return !in.data && !in.scales && !in.head_stride && !in.token_stride && !in.scale_head_stride &&
+         !in.scale_token_stride && !in.dtype && !in.layout && !in.zero_point && !in.reserved;
 }
 
 // The attention's options come from the caller; its tensors and sizes are the layer's.
-int32_t check_options(const fovea_layer_call& c) {
+int32_t check_options(const fovea_layer_call& c, layer_plan& p) {
   const fovea_attention& a = c.how;
-  const bool empty = !a.q.data && !a.k.data && !a.v.data && !a.out.data && !a.q_heads && !a.kv_heads &&
-                     !a.dim && !a.v_dim && !a.queries && !a.keys && !a.first_key && !a.part.index &&
-                     !a.part.count && !a.partials && !a.partials_size;
+  const fovea_out& o = a.out;
+  const bool no_tensors = is_zero(a.q) && is_zero(a.k) && is_zero(a.v) && !o.data && !o.head_stride &&
+                          !o.token_stride && f32::is_zero(o.scale) && !o.dtype && !o.zero_point &&
+                          !o.reserved;
+  const bool no_sizes = !a.q_heads && !a.kv_heads && !a.dim && !a.v_dim && !a.queries && !a.keys &&
+                        !a.first_key;
+  const bool empty = no_tensors && no_sizes && !a.part.index && !a.part.count && !a.partials &&
+                     !a.partials_size && !a.segments;
   if (!empty) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
+  const bool counts_on = a.flags & FOVEA_POSITION && a.position > 1 << 30; // positions could overflow
+  if (a.lse || a.weights.data || p.in_integers || c.stage || counts_on) p.divides = false;
   const bool some_queries = a.weights.first_query || a.weights.queries;
   if (c.sequences > 1 && a.weights.data && some_queries) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
   return FOVEA_OK;
@@ -289,15 +226,15 @@ int32_t make_plan(const fovea_layer_call* call, purpose why, layer_plan& p) {
   if (const int32_t s = check_sequences(c, p)) return s;
   if (const int32_t s = check_rotation(c, p)) return s;
   if (const int32_t s = check_stage(c, p)) return s;
-  if (const int32_t s = check_options(c)) return s;
+  if (const int32_t s = check_options(c, p)) return s;
   if (p.in_integers) {
-    if (const int32_t s = check_integer_options(c.how, longest(p, true))) return s;
+    if (const int32_t s = check_integer_options(c.how, most_tokens(p, true))) return s;
     if (c.kv || why == purpose::project_context)
       return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_KV); // panels of floats
   }
   if (const int32_t s = check_memory(c, p)) return s;
-  if (const int32_t s = place_options(c, p)) return s;
-  place_weights(p);
+  if (const int32_t s = place_memory(p)) return s;
+  if (bytes_of_rows(p, least_of(p)) > PTRDIFF_MAX / 2) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_TOKENS);
   if (const int32_t s = check_shared(c, p)) return s;
   if (const int32_t s = check_overlap(p)) return s;
   p.place = f32::find_isa(c.how.isa);

@@ -45,6 +45,7 @@ struct layer_plan {
   int32_t q_width, k_width, v_width, out_width; // outputs of W_Q, W_K, W_V; inputs of W_O
   int32_t unit; // KV heads that products can be cut into: their first output is a multiple of 16
   bool joined;  // W_Q, W_K and W_V are one matrix
+  bool divides; // queries may be projected some at a time
   bool cross;   // keys and values come from a context, or were computed before
   bool rotates;
   bool in_integers;                 // the attention
@@ -73,25 +74,33 @@ struct layer_plan {
 enum class purpose { run, project_context };
 int32_t make_plan(const fovea_layer_call* call, purpose why, layer_plan& p);
 
+// Parts of make_plan: weights and options take their place in the footprint, and outputs meet nothing else.
+int32_t place_memory(layer_plan& p);
+int32_t check_overlap(const layer_plan& p);
+int32_t most_tokens(const layer_plan& p, bool keys); // of a sequence: keys that count, or queries
+
 // Where rows stand that a call makes on its way: in scratch, or in what workers share.
 struct layer_rows {
   float *q, *k, *v, *heads; // heads: what attention writes, all heads of a token one after another
   ptrdiff_t q_stride, k_stride, heads_stride; // v as k
+  bool side_by_side;                          // q, k and v of a token: one product may write them
 };
 
-// What is done at a time: KV heads of rows that the scratch has room for.
+// What is done at a time: KV heads of rows that the scratch has room for. Of their queries all, or some.
 struct portion {
   int32_t kv_heads; // a multiple of the plan's unit, or all
-  int32_t tokens, context_tokens;
+  int32_t tokens, context_tokens, queries;
   bool spread; // rows have a gap, so that they do not share cache sets
 };
 
 portion whole_of(const layer_plan& p);
 portion least_of(const layer_plan& p);
 portion fitting(const layer_plan& p, int64_t room); // the whole, or what fits; at least least_of
+portion addressable(const layer_plan& p);           // the whole, if any memory could hold it
 int64_t bytes_of_rows(const layer_plan& p, const portion& n);
 layer_rows cut_rows(const layer_plan& p, const portion& n, void* at);
-int64_t least_inner(const layer_plan& p); // scratch of one product or attention
+int64_t least_of_products(const layer_plan& p); // scratch of one product
+int64_t least_inner(const layer_plan& p);       // of one product or attention
 
 // Panels of K of a context; rows of V follow them.
 constexpr int64_t panel_floats(const layer_plan& p) {

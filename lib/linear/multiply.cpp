@@ -13,15 +13,15 @@ int32_t cut(int32_t units, int32_t index, int32_t parts) {
   return static_cast<int32_t>(int64_t{units} * index / parts);
 }
 
-void multiply_floats(const linear_plan& p, const share& s) {
-  const int32_t gate_width = p.activation == FOVEA_SILU_TIMES ? p.columns : 0;
-  f32::product_job job{
-      p.packed, p.in,     p.dtype,   p.x + s.from_row * p.x_stride, p.x_stride, s.to_row - s.from_row, s.from,
-      s.to,     p.finish, gate_width};
-  job.finish.y += s.from_row * p.finish.y_stride;
-  if (job.finish.residual) job.finish.residual += s.from_row * p.finish.residual_stride;
-  job.finish.last_step = last_step_of(p.activation);
-  f32::run_at(p.place, job);
+void multiply_floats(linear_plan& p, const share& s) {
+  f32::finish_job& f = p.finish;
+  f.y += s.from_row * f.y_stride;
+  if (f.residual) f.residual += s.from_row * f.residual_stride;
+  f.last_step = last_step_of(p.activation);
+  const int32_t rows = s.to_row - s.from_row, gate_width = p.activation == FOVEA_SILU_TIMES ? p.columns : 0;
+  const float* x = p.x + s.from_row * p.x_stride;
+  f32::run_at(p.place,
+              f32::product_job{p.packed, p.in, p.dtype, x, p.x_stride, rows, s.from, s.to, &f, gate_width});
 }
 
 } // namespace

@@ -1,6 +1,8 @@
 // Integer calls that are changed in places nobody would change: each must be judged as the header says, and a
 // refusal leaves no trace. And calls without work: they take no time, however large their counts are.
 #pragma once
+#include <iterator>
+
 #include "fixed_attend.hpp"
 #include "hostile.hpp"
 
@@ -46,7 +48,7 @@ inline void change_number(fovea_fixed_attention& a, bytes& in) {
                              &a.isa,
                              &a.softcap,
                              &a.reserved[0],
-                             &a.reserved[2],
+                             std::end(a.reserved) - 1,
                              &a.q.reserved,
                              &a.q.dtype,
                              &a.k.dtype,

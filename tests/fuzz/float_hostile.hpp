@@ -1,6 +1,8 @@
 // Float calls that are changed in places nobody would change: each must be judged as the header says, and a
 // refusal leaves no trace. And calls without work: they take no time, however large their counts are.
 #pragma once
+#include <iterator>
+
 #include "breaches.hpp"
 #include "float_attend.hpp"
 #include "hostile.hpp"
@@ -43,7 +45,7 @@ inline void change_number(fovea_attention& a, bytes& in) {
                              &a.isa,
                              &a.ring,
                              &a.reserved[0],
-                             &a.reserved[3],
+                             std::end(a.reserved) - 1,
                              &a.q.dtype,
                              &a.k.dtype,
                              &a.k.layout,

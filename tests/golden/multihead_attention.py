@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes multihead_attention.inc: results of torch.nn.MultiheadAttention, computed in float64.
 
-Weights and inputs are those of data::noise (tests/data.hpp), so only results are stored. Needs torch; run by hand:
+Weights and inputs are those of data::noise (tests/data.hpp), so only results are stored. It needs torch:
 python3 tests/golden/multihead_attention.py > tests/golden/multihead_attention.inc
 """
 import torch
@@ -52,8 +52,10 @@ def attention(embed, heads, kdim, vdim, bias):
 
 
 def show(name, numbers):
-    words = [repr(float(f"{x:.9g}")) + ("f," if "." in repr(float(f"{x:.9g}")) or "e" in repr(float(f"{x:.9g}")) else ".0f,")
-             for x in numbers.flatten().tolist()]
+    words = []
+    for x in numbers.flatten().tolist():
+        word = repr(float(f"{x:.9g}"))
+        words.append(word + "f," if "." in word or "e" in word else word + ".0f,")
     print(f"constexpr float {name}[] = {{")
     for i in range(0, len(words), 8):
         print("    " + " ".join(words[i:i + 8]))
@@ -71,6 +73,7 @@ for name, embed, heads, kdim, vdim, bias, batch, tokens, keys, lengths, causal i
         padding = torch.tensor([[j >= n for j in range(key.shape[1])] for n in lengths])
     mask = torch.ones(tokens, tokens, dtype=torch.bool).triu(1) if causal else None
     with torch.no_grad():
-        y, weights = module(query, key, value, key_padding_mask=padding, attn_mask=mask, average_attn_weights=False)
+        y, weights = module(query, key, value, key_padding_mask=padding, attn_mask=mask,
+                            average_attn_weights=False)
     show(f"{name}_y", y)
     show(f"{name}_weights", weights)

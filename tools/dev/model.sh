@@ -9,15 +9,18 @@ model_folder() {
   fi
 }
 
-# demo_model [ARG...]: `fovea bank`, then embeddings of a question and of three answers.
+# demo_model [ARG...]: `fovea bank`, then how near two sentences are to a question.
 demo_model() {
   say "fetching all-MiniLM-L6-v2, unless it is here"
   folder=$(model_folder) || fail "the model could not be fetched: put model.safetensors and vocab.txt into a folder and name it in FOVEA_MODEL_DIR."
   build/host/tools/fovea bank --model "$folder" "$@" || return
+  question="Where do I keep my money?"
   for int8 in "" --int8; do
-    printf '\nThe first numbers of embeddings: fovea embed%s\n' "${int8:+ $int8}"
-    printf '%s\n' "Where do I keep my money?" "money in the bank" "the bank of the river" |
-      build/host/tools/fovea embed --model "$folder" $int8 | cut -d ' ' -f 1-6
+    printf '\nDot products with the embedding of "%s": fovea embed%s\n' "$question" "${int8:+ $int8}"
+    for sentence in "money in the bank" "the bank of the river"; do
+      printf '%s\n' "$question" "$sentence" | build/host/tools/fovea embed --model "$folder" $int8 |
+        awk -v sentence="$sentence" 'NR == 1 { split($0, q) } NR == 2 { for (i = 1; i <= NF; ++i) dot += q[i] * $i; printf "  %.3f  %s\n", dot, sentence }'
+    done
   done
 }
 

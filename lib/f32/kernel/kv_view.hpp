@@ -3,6 +3,7 @@
 #pragma once
 #include "f32/kernel.hpp"
 #include "f32/kernel/elements.hpp"
+#include "f32/segments.hpp"
 
 namespace fovea::f32 {
 
@@ -24,13 +25,6 @@ struct key_panels {
   int from, to;
 };
 
-// The segment that holds an absolute key; one before it if none does.
-inline const fovea_segment& segment_of(const fovea_segments& map, int64_t key) {
-  int32_t i = map.count - 1;
-  while (i > 0 && map.at[i].first_key > key) --i;
-  return map.at[i];
-}
-
 // Rows of V of a block.
 template <class Element>
 struct value_rows {
@@ -43,17 +37,13 @@ struct value_rows {
   int32_t kv_head;
 
   FOVEA_INLINE const stored* row(int key) const {
-    return __builtin_expect(map != nullptr, 0) ? row_in_segment(key) : at + (key - first) * stride;
-  }
-  __attribute__((noinline)) const stored* row_in_segment(int key) const {
-    const fovea_segment& s = segment_of(*map, block + key);
-    return static_cast<const stored*>(s.v) + kv_head * s.v_head_stride +
-           static_cast<ptrdiff_t>(block + key - s.first_key) * stride;
+    if (__builtin_expect(map != nullptr, 0))
+      return static_cast<const stored*>(value_in_segment(*map, kv_head, block + key, stride, Element::bytes));
+    return at + (key - first) * stride;
   }
   // How many of keys from .. to-1 stand side by side.
   int side_by_side(int from, int to) const {
-    const fovea_segment& s = segment_of(*map, block + from);
-    return static_cast<int>(smaller(s.first_key + int64_t{s.keys} - block, to)) - from;
+    return static_cast<int>(values_side_by_side(*map, block + from, block + to));
   }
 };
 
@@ -79,7 +69,10 @@ class kv_view : element_contract<Element> {
   ptrdiff_t key_stride() const { return p_.k.token; }
   // Panels of a cache: those of keys from .. to-1 of a block, or as many of them as stand side by side.
   key_panels panels(int64_t block, int from, int to) const {
-    if (p_.segments) return panels_in_segment(block, from, to);
+    if (p_.segments) {
+      const key_piece piece = keys_in_segment(p_, kv_head_, block + from);
+      return {piece.at, from, static_cast<int>(smaller(piece.end - block, to))};
+    }
     const ptrdiff_t panel = static_cast<ptrdiff_t>((block + from) / 16 - p_.see.first_key / 16);
     return {k_ + panel * 16 * p_.dim, from, to};
   }
@@ -101,14 +94,6 @@ class kv_view : element_contract<Element> {
   const plan& p_;
   const stored *k_, *v_;
   int32_t kv_head_;
-
-  __attribute__((noinline)) key_panels panels_in_segment(int64_t block, int from, int to) const {
-    const fovea_segment& s = segment_of(*p_.segments, block + from);
-    const int64_t end = s.first_key + int64_t{up16(s.keys)} - block;
-    return {static_cast<const float*>(s.k) + kv_head_ * s.k_head_stride +
-                static_cast<ptrdiff_t>(block + from - s.first_key) * p_.dim,
-            from, static_cast<int>(smaller(end, to))};
-  }
 };
 
 } // namespace fovea::f32

@@ -50,11 +50,12 @@ class last_row_repeated {
 template <class Shape>
 constexpr bool repeats_last_row = Shape::rows <= 4;
 
-// Outputs from .. to-1 of the product, and where they go.
+// Outputs from .. to-1 of the product.
 struct strip {
   int32_t from, to;
-  finish_job finish; // of output `from` and row 0
-  bool plain;        // nothing happens to sums on their way to y
+  int32_t shift; // what an output has to lose to be a column of y
+  activation last_step;
+  bool plain; // nothing happens to sums on their way to y
 };
 
 // Sums of a tile: of `count` rows from `row` on, by `width` outputs from `c` on.
@@ -64,17 +65,21 @@ struct tile_sums {
 };
 
 template <class Isa>
-__attribute__((noinline)) void finish_tile(const strip& s, const tile_sums& t) {
+__attribute__((noinline)) void finish_tile(const product_job& job, const strip& s, const tile_sums& t) {
+  const finish_job& all = *job.finish;
   const int32_t from = t.c < s.from ? s.from : t.c, to = t.c + t.width < s.to ? t.c + t.width : s.to;
-  const ptrdiff_t skipped = from - s.from;
-  finish_job f = s.finish;
+  const ptrdiff_t row = t.row, column = from - s.shift;
+  finish_job f;
   f.z = t.z + (from - t.c);
   f.z_stride = t.width;
-  if (f.bias) f.bias += skipped;
-  if (f.residual) f.residual += t.row * f.residual_stride + skipped;
-  f.y += t.row * f.y_stride + skipped;
+  f.bias = all.bias ? all.bias + from : nullptr;
+  f.residual = all.residual ? all.residual + row * all.residual_stride + column : nullptr;
+  f.residual_stride = all.residual_stride;
+  f.y = all.y + row * all.y_stride + column;
+  f.y_stride = all.y_stride;
   f.rows = t.count;
   f.count = to - from;
+  f.last_step = s.last_step;
   finish_rows<Isa>(f);
 }
 
@@ -91,13 +96,14 @@ FOVEA_INLINE void product_tile(const product_job& job, const strip& s, int32_t c
   acc.clear();
   tile(rows, panels_view{w, next, static_cast<ptrdiff_t>(16)}, job.in, load_for<Isa, Shape, Element>{}, acc);
   if (s.plain && count == Shape::rows && c >= s.from && c + width <= s.to) {
-    float* y = s.finish.y + row * s.finish.y_stride + (c - s.from);
+    const ptrdiff_t stride = job.finish->y_stride;
+    float* y = job.finish->y + row * stride + c;
     return acc.each([&](int m, int n, auto& x)
-                        FOVEA_LAMBDA_INLINE { x.store(y + m * s.finish.y_stride + n * Shape::lanes); });
+                        FOVEA_LAMBDA_INLINE { x.store(y + m * stride + n * Shape::lanes); });
   }
   alignas(Isa::lanes * sizeof(float)) float z[Shape::rows * width + (Isa::lanes > 1 ? 16 : 0)];
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(z + m * width + n * Shape::lanes); });
-  finish_tile<Isa>(s, {z + fresh * width, row, count, c, width});
+  finish_tile<Isa>(job, s, {z + fresh * width, row, count, c, width});
 }
 
 // Rows row .. end-1 in groups of one shape, by columns from output c on: as many whole ones as a strip has,
@@ -155,7 +161,7 @@ __attribute__((noinline)) void multiply_with(const product_job& job) {
   constexpr int unit = Isa::rows;
   int32_t step = unit; // rows at a time
   if (job.rows > unit && held_floats / job.in > unit) step = held_floats / job.in / unit * unit;
-  const finish_job& f = job.finish;
+  const finish_job& f = *job.finish;
   const bool plain = !f.bias && !f.residual && f.last_step == activation::none;
   for (int32_t row = 0; row < job.rows; row += step) {
     const int32_t end = job.rows - row < step ? job.rows : row + step;
@@ -163,17 +169,9 @@ __attribute__((noinline)) void multiply_with(const product_job& job) {
                                            : strip_columns; // one row meets no weight again
     for (int32_t c = job.from; c < job.to; c += columns) {
       const int32_t to = job.to - c < columns ? job.to : c + columns;
-      strip s{c, to, job.finish, plain};
-      if (s.finish.bias) s.finish.bias += c;
-      if (s.finish.residual) s.finish.residual += c;
-      s.finish.y += c;
-      multiply_strip<Isa, Element>(job, s, row, end);
-      if (!job.gate_width) continue;
-      s.from += job.gate_width;
-      s.to += job.gate_width;
-      if (s.finish.bias) s.finish.bias += job.gate_width;
-      s.finish.last_step = activation::times;
-      multiply_strip<Isa, Element>(job, s, row, end);
+      multiply_strip<Isa, Element>(job, {c, to, 0, f.last_step, plain}, row, end);
+      if (const int32_t n = job.gate_width)
+        multiply_strip<Isa, Element>(job, {c + n, to + n, n, activation::times, false}, row, end);
     }
   }
 }

@@ -206,12 +206,14 @@ __attribute__((noinline)) void modified_softmax_step(const tile_job& job, const 
 }
 
 template <class Isa, same_keys Same>
-void plain_softmax_step(const tile_job& job, const block& b, const float* first_q) {
+__attribute__((noinline)) void plain_softmax_step(const tile_job& job, const block& b, const float* first_q) {
   const key_runs runs = b.runs;
   const bool moved = raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
     return plain_peaks<Isa, Same>(job, runs, from, to);
   });
-  weigh<Isa, false, Same>(job, b, first_q, moved);
+  // One copy of this much code serves rows that share all keys, and rows that share their begin.
+  constexpr same_keys walked = Same == same_keys::all ? same_keys::begin : Same;
+  weigh<Isa, false, walked>(job, b, first_q, moved);
 }
 
 // first_q: the query of the tile's first row.
@@ -221,7 +223,9 @@ void softmax_step(const tile_job& job, const block& b, const float* first_q) {
   if constexpr (Isa::lanes == 16)
     if (b.runs.same == same_keys::all && b.runs.end - b.runs.begin >= long_row)
       return raise_and_weigh<Isa>(job, b, first_q);
-  if (Isa::lanes > 1 && b.runs.same != same_keys::none)
+  if (Isa::lanes > 1 && b.runs.same == same_keys::all)
+    return plain_softmax_step<Isa, same_keys::all>(job, b, first_q);
+  if (Isa::lanes > 1 && b.runs.same == same_keys::begin)
     return plain_softmax_step<Isa, same_keys::begin>(job, b, first_q);
   plain_softmax_step<Isa, same_keys::none>(job, b, first_q);
 }

@@ -120,7 +120,7 @@ __attribute__((noinline)) void find_keys(const value_phase<Element>& z, const ke
 }
 
 // Do the keys that rows row .. last see stand in several segments?
-template <class Element>
+template <class Isa, class Element>
 __attribute__((noinline)) bool is_split(const value_rows<Element>& v, const key_runs& runs, int row,
                                         int last) {
   const bool two = runs.first == 0 && runs.from[0][row] < runs.to[0][last];
@@ -136,7 +136,7 @@ FOVEA_INLINE void find_group(const value_phase<Element>& z, const block& b, int 
   g.row = row;
   g.finishes = b.writes_output && row + Shape::rows <= b.finished_after;
   g.may_leak = z.masked;
-  g.split = z.v.map && is_split(z.v, b.runs, row, row + Shape::rows - 1);
+  g.split = z.v.map && is_split<Isa>(z.v, b.runs, row, row + Shape::rows - 1);
   if (b.runs.same == same_keys::all) return place_keys<Isa>(z, {b.runs.begin, b.runs.end, false, false}, g);
   find_keys<Isa, Shape>(z, b.runs, g);
 }
