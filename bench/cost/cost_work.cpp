@@ -30,8 +30,8 @@ namespace {
 
 enum dtype { f32, int8 };
 enum runner { hosted, boards };
-constexpr int32_t linear =
-    0; // heads of a linear layer: dim is its inputs, keys its outputs, queries its rows
+// Heads of a linear layer: dim is its inputs, keys its outputs, queries its rows.
+constexpr int32_t linear = 0;
 
 struct work {
   const char* name;

@@ -80,8 +80,9 @@ FOVEA_API size_t fovea_linear_size(int32_t in, int32_t out, int32_t dtype);
  * may also be blocks of Q4_0, given as FOVEA_I4 with a stride in elements.
  * Each output has to be packed once; other outputs keep their weights. The bytes depend on the numbers only,
  * not on the ISA or the order of calls, and hold no address: a file or a const array may keep them for any
- * machine with the same byte order. Narrower floats are rounded to nearest even; what leaves their range
- * becomes infinite. */
+ * machine with the same byte order; packed integers for those with the same fovea_fixed_panel_order, too.
+ * Narrower floats are rounded to nearest even; what leaves their range becomes infinite. Numbers that are
+ * not finite are refused for integers. */
 FOVEA_API int32_t fovea_pack_linear(void *packed, size_t size, int32_t in, int32_t out, int32_t dtype,
                                     int32_t at, const fovea_rows_in *w, int32_t rows);
 

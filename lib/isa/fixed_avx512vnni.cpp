@@ -39,7 +39,8 @@ struct arranged : stored {
                               fixed_shape<2, 4, 2, 4>, fixed_shape<1, 4, 1, 4>>;
 };
 
-using nibbles = nibble_product<avx512vnni_keys, fixed_shape<8, 1, 1, 1>, fixed_shape<6, 1, 1, 1>,
+struct nibble_dot : avx512vnni_keys {};
+using nibbles = nibble_product<nibble_dot, fixed_shape<8, 1, 1, 1>, fixed_shape<6, 1, 1, 1>,
                                fixed_shape<5, 1, 1, 1>, fixed_shape<4, 1, 1, 1>, fixed_shape<3, 1, 1, 1>,
                                fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
 

@@ -29,8 +29,9 @@ struct arranged : stored {
   using values_dot = word_pairs<avxvnni_registers>;
 };
 
+struct nibble_dot : avxvnni_keys {};
 using nibbles =
-    nibble_product<avxvnni_keys, fixed_shape<4, 1, 1, 1>, fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
+    nibble_product<nibble_dot, fixed_shape<4, 1, 1, 1>, fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
 
 } // namespace
 const fixed_kernel fixed_avxvnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVXVNNI, nullptr,

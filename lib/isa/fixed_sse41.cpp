@@ -23,7 +23,8 @@ struct stored : sse41_registers {
                               fixed_shape<1, 4, 1, 4>>;
 };
 
-using nibbles = nibble_product<vnni_keys<sse41_registers>, fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
+struct nibble_dot : vnni_keys<sse41_registers> {};
+using nibbles = nibble_product<nibble_dot, fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
 
 } // namespace
 // Panels are not widened once: sixteen lanes two deep take four registers for each row of sums, and three

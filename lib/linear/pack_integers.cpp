@@ -101,7 +101,11 @@ four_bits group_of(const integer_rows& w, const unsigned char* row, int32_t g) {
     four_bits group;
     const unsigned char* const block = row + static_cast<ptrdiff_t>(g) * q4_0_block;
     group.scale = half_at(block);
-    std::memcpy(group.bytes, block + sizeof group.scale, sizeof group.bytes);
+    for (int i = 0; i < 16; i += 2) { // by halves: memcpy of a C library may load unaligned words
+      const uint16_t two = half_at(block + sizeof group.scale + i);
+      group.bytes[i] = static_cast<unsigned char>(two);
+      group.bytes[i + 1] = static_cast<unsigned char>(two >> 8);
+    }
     return group;
   }
   float x[group_depth];
