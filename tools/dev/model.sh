@@ -26,6 +26,7 @@ demo_model() {
 
 # The embeddings have the bits that are written down, and the tokens are those of the reference where Python has it. Code 77: no model.
 check_model() {
+  have python3 || { echo "no python3, so all-MiniLM-L6-v2 was not run" && return 77; }
   folder=$(model_folder) || { echo "all-MiniLM-L6-v2 could not be fetched, so it was not run" && return 77; }
   tools/check/minilm build/host/tools/fovea "$folder"
 }
