@@ -13,7 +13,7 @@ constexpr int32_t product_rows = 48;  // of a tile at most
 constexpr int32_t product_panels = 4; // that one call takes at most
 constexpr int32_t sums_step = 80;     // of a row of sums; a power of two would fold rows onto few cache sets
 
-// Exact sums of quantised rows, whose numbers are -127 .. 127. A tile holds rows of bytes as the ISA multiplies them; `depth` is `dim`, rounded up to 16.
+// Exact sums. A tile holds rows of bytes as the ISA multiplies them; `depth` is `dim`, rounded up to 16.
 struct fixed_product {
   int32_t isa;
   size_t (*tile_bytes)(int32_t rows, int32_t depth); // a multiple of 16

@@ -5,7 +5,6 @@
 #if FOVEA_WITH_FIXED_AVX2
 #include "fixed/attend.hpp"
 #include "fixed/dot/avx2_bytes.hpp"
-#include "fixed/dot/avx2_single.hpp"
 #include "fixed/dot/avx2_weights.hpp"
 #include "fixed/dot/widen.hpp"
 #include "fixed/multiply.hpp"
@@ -45,7 +44,7 @@ using nibbles =
 // Prefill widens all panels once: a widening load has an instruction more than a plain one.
 const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX2, widen_and_split,
                                                                          widen_and_split);
-const fixed_product fixed_avx2_product = avx2_single<form_product<stored>>::exact(FOVEA_FIXED_AVX2);
+const fixed_product fixed_avx2_product = form_product<stored>::exact(FOVEA_FIXED_AVX2);
 const fixed_layer fixed_avx2_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_AVX2);
 const fixed_scaling fixed_avx2_scaling = fixed_scaling_of<nibbles>(FOVEA_FIXED_AVX2);
 } // namespace fovea::fixed
