@@ -152,11 +152,21 @@ layer_weights take_layer(loader& from, int32_t index) {
   return one;
 }
 
-// Half of the difference between channels stays with the inputs, half goes to the weights.
+// x^(parts/32), from square roots alone: they are rounded in the same way on every machine.
+float power_of_32nds(float x, int parts) {
+  float product = 1;
+  for (int bit = 16; bit > 0; bit /= 2) {
+    x = std::sqrt(x);
+    if (parts & bit) product *= x;
+  }
+  return product;
+}
+
+// Two thirds of the difference between channels go to the weights.
 void set_smoothed(smoothed_norm& s, const norm_weights& norm, const float* peaks, const float* weight_peaks) {
   for (int32_t c = 0; c < width; ++c) {
     const bool used = peaks[c] > 0 && weight_peaks[c] > 0;
-    s.factors[c] = used ? std::sqrt(peaks[c] / weight_peaks[c]) : 1;
+    s.factors[c] = used ? power_of_32nds(peaks[c], 21) / power_of_32nds(weight_peaks[c], 32 - 21) : 1;
     s.weight[c] = norm.weight[c] / s.factors[c];
     s.bias[c] = norm.bias[c] / s.factors[c];
   }
