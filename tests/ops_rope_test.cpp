@@ -158,6 +158,8 @@ TEST_CASE("tables_are_the_nearest_floats_of_cosines_and_sines") {
       {500000, 64, FOVEA_ROPE_LLAMA3, 32, 1, 4, 8192, {}},
       {1.5f, 6, FOVEA_ROPE_DEFAULT, 0, 0, 0, 0, {}},
       {10000, 80, FOVEA_ROPE_LINEAR, 2.5f, 0, 0, 0, {}},
+      {10000, 128, FOVEA_ROPE_LINEAR, 1.1f, 0, 0, 0, {}}, // a factor with all of its 24 bits
+      {10000, 64, FOVEA_ROPE_LLAMA3, 3.3f, 1.7f, 30000.1f, 100000, {}},
       {0x1p60f, 1024, FOVEA_ROPE_DEFAULT, 0, 0, 0, 0, {}},
       {1, 2, FOVEA_ROPE_DEFAULT, 0, 0, 0, 0, {}},
   };
@@ -184,7 +186,7 @@ TEST_CASE("tables_are_the_nearest_floats_of_cosines_and_sines") {
         }
       CHECK(wrong == 0);
     }
-  CHECK(bits.value() == 12471931668856682490u);
+  CHECK(bits.value() == 18324211653963295373u);
 }
 
 TEST_CASE("tables_refuse_bad_arguments") {

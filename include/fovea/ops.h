@@ -61,7 +61,7 @@ typedef struct fovea_norm_rows {
   ptrdiff_t in_stride, residual_stride, out_stride, sum_stride;
   int32_t rows, columns;       /* may be 0 */
   int32_t kind;                /* FOVEA_LAYER_NORM, FOVEA_RMS_NORM */
-  int32_t weight_plus_one;     /* 1: the factor is 1 + weight */
+  int32_t weight_plus_one;     /* 1: the factor is 1 + weight, where a weight is given */
   float epsilon;               /* positive; 0 = 1e-5 */
   int32_t isa;                 /* 0 = the best of this machine; else exactly that one */
   int32_t reserved[4];
@@ -141,8 +141,8 @@ FOVEA_API int32_t fovea_rotate(const fovea_rotation *r);
 
 /* Tables for positions first .. first + count - 1: angle = position * frequency, and frequency of pair i is
  * base^(-2i / rotary_dim), scaled. Computed in integers: the same bits on each machine, within 0.51 units in
- * the last place of 1 of the true value. (PyTorch rounds angles to float32, which is off by up to
- * position * 6e-8.) */
+ * the last place of 1 of the true value for positions up to 2^20, and within 2^-25 + position * 2^-50 for
+ * all. (PyTorch rounds angles to float32, which is off by up to position * 6e-8.) */
 enum {
   FOVEA_ROPE_DEFAULT = 0,
   FOVEA_ROPE_LINEAR = 1, /* frequencies divided by `factor` */

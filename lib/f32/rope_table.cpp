@@ -60,17 +60,24 @@ uint64_t turns_of(uint64_t log2_base, int32_t i, int32_t rotary_dim) {
   return upper(inverse_of_two_pi << 1, static_cast<uint64_t>(exp2_of_negative(x)) << 1);
 }
 
+struct exact_factor { // significand * 2^-shift, of 24 bits: a float of 1 to 32768
+  uint32_t significand;
+  int shift;
+};
+
 struct scaled_frequencies {
   uint64_t log2_base;
   int32_t rotary_dim, scaling;
-  uint32_t factor, low, high; // multiples of 2^-16
+  exact_factor factor, low, high;
   uint32_t original;
 };
 
-uint64_t over(uint64_t turns, uint32_t factor) { // turns / factor
-  const uint64_t whole = turns / factor, rest = turns % factor;
-  return (whole << 16) + (rest << 16) / factor;
+uint64_t over(uint64_t turns, exact_factor by) { // turns / by, rounded down
+  const uint64_t whole = turns / by.significand, rest = turns % by.significand;
+  return (whole << by.shift) + (rest << by.shift) / by.significand;
 }
+
+uint64_t in_40_bits(exact_factor x) { return uint64_t{x.significand} << (40 - x.shift); } // of 2^-40
 
 int64_t ratio(uint64_t a, uint64_t b) { // a / b below 1
   uint64_t result = 0;
@@ -89,7 +96,7 @@ uint64_t frequency(const scaled_frequencies& f, int32_t i) {
   if (f.scaling == FOVEA_ROPE_LINEAR) return slow;
   // Turns within the original length, and the ends of the ramp: multiples of 2^-40.
   const uint64_t within = upper(turns << 1, uint64_t{f.original} << 39);
-  const uint64_t low = uint64_t{f.low} << 24, high = uint64_t{f.high} << 24;
+  const uint64_t low = in_40_bits(f.low), high = in_40_bits(f.high);
   if (within < low) return slow;
   if (within >= high) return turns;
   return slow + (upper((turns - slow) << 1, static_cast<uint64_t>(ratio(within - low, high - low)) << 1));
@@ -117,12 +124,12 @@ void cosine_and_sine(uint64_t turns, float& cosine, float& sine) {
   sine = rounded(quarters & 2 ? -y : y);
 }
 
-// A factor of 1 to 65536 as a multiple of 2^-16.
-int32_t check_factor(float given, float otherwise, uint32_t& factor) {
+int32_t check_factor(float given, float otherwise, exact_factor& factor) {
   if (!is_finite(given)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_FACTOR);
   const float x = is_zero(given) ? otherwise : given;
   if (x < 1 || x > 32768) return refusal(FOVEA_RANGE, FOVEA_ARG_FACTOR);
-  factor = static_cast<uint32_t>(x * 65536);
+  const uint32_t bits = bits_of(x);
+  factor = {(bits & 0x7fffff) | 0x800000, 23 + 127 - static_cast<int>(bits >> 23)};
   return FOVEA_OK;
 }
 
@@ -142,7 +149,7 @@ int32_t check_frequencies(const fovea_rope_frequencies& f, scaled_frequencies& t
   if (const int32_t s = check_factor(f.factor, usual, to.factor)) return s;
   if (const int32_t s = check_factor(f.low_factor, 1, to.low)) return s;
   if (const int32_t s = check_factor(f.high_factor, 4, to.high)) return s;
-  if (to.high <= to.low) return refusal(FOVEA_RANGE, FOVEA_ARG_FACTOR);
+  if (in_40_bits(to.high) <= in_40_bits(to.low)) return refusal(FOVEA_RANGE, FOVEA_ARG_FACTOR);
   to.log2_base = log2_of(base);
   to.rotary_dim = f.rotary_dim;
   to.scaling = f.scaling;
