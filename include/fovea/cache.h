@@ -18,8 +18,10 @@
  * the state after it.
  *
  * A damaged block. The header carries a checksum of all committed tokens. Each call checks the header;
- * fovea_cache_verify and fovea_cache_restore check the tokens, too. docs/cache.md describes the image, the
- * arithmetic of int8, rings and branches. */
+ * fovea_cache_verify and fovea_cache_restore check the tokens, too. Checksums find damage, not forgery: a
+ * block from somebody else must pass fovea_cache_verify before any other call takes it.
+ *
+ * docs/cache.md describes the image, the arithmetic of int8, rings and branches. */
 #ifndef FOVEA_CACHE_H
 #define FOVEA_CACHE_H
 #include "fovea/fixed.h"
@@ -43,14 +45,15 @@ typedef struct fovea_cache_shape {
   int32_t reserved[6];
 } fovea_cache_shape;
 
-/* Bytes of a block, 0 if no block can have this shape. The constants below are the same. */
+/* Bytes of a block, 0 if they overflow or a dim or a number is out of its range; fovea_cache_init checks the
+ * rest. The constants below are the same for a v_dim that is not 0. */
 FOVEA_API size_t fovea_cache_size(const fovea_cache_shape *shape);
 FOVEA_API int32_t fovea_cache_init(void *image, size_t size, const fovea_cache_shape *shape);
 /* A cache that continues `parent` behind its first `tokens`: it holds only what comes later, and a copy of
  * the tokens % 16 (I8: 64) before. The parent is only read, may stand in constant memory, and serves any
  * number of branches; its first `tokens` must stay. It may be a branch itself, that begins not behind
- * `tokens`, but not a ring. What `shape` leaves at zero, beside window and
- * keep_first, is that of the parent. */
+ * `tokens`, but not a ring. Heads, dims, dtype and scales that `shape` leaves at zero are those of the
+ * parent; others are refused. Capacity, window and keep_first are its own. */
 FOVEA_API int32_t fovea_cache_branch(void *image, size_t size, const fovea_cache_shape *shape,
                                      const void *parent, int32_t tokens);
 
@@ -97,7 +100,8 @@ FOVEA_API int32_t fovea_cache_restore(void *image, size_t size, const void *from
                         : FOVEA_AS_SIZE(kv_heads) * FOVEA_UP16(capacity) *                                \
                               (FOVEA_AS_SIZE(dim) + FOVEA_AS_SIZE(v_dim)) * ((dtype) == FOVEA_F32 ? 4 : 2)))
 #define FOVEA_CACHE_SCALES(kv_heads, capacity) (FOVEA_AS_SIZE(kv_heads) * FOVEA_FIXED_UP64(capacity) * 6)
-/* The capacity of a ring to which at most `at_once` tokens are appended at a time. */
+/* The capacity of a ring to which at most `at_once` tokens are appended at a time. A ring that is a branch
+ * takes 16 tokens more (I8: 64), because it copies the last ones of its parent. */
 #define FOVEA_CACHE_RING(window, keep_first, at_once, dtype)         \
   (((keep_first) + FOVEA_CACHE_STEP_(dtype) - 1) / FOVEA_CACHE_STEP_(dtype) * FOVEA_CACHE_STEP_(dtype) + \
    ((window) + (at_once) + 2 * FOVEA_CACHE_STEP_(dtype) - 2) / FOVEA_CACHE_STEP_(dtype) *                \

@@ -51,17 +51,8 @@ enum { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2, FOVEA_I8 = 3, FOVEA_I16 = 4
 enum { FOVEA_ROWS = 0, FOVEA_PANELS = 1 };
 
 /* isa */
-enum {
-  FOVEA_ISA_BEST = 0,
-  FOVEA_SCALAR,
-  FOVEA_SSE41,
-  FOVEA_AVX2,
-  FOVEA_AVX512,
-  FOVEA_NEON,
-  FOVEA_NEON64,
-  FOVEA_SCALAR_NO_FMA,
-  FOVEA_ISA_END
-};
+enum { FOVEA_ISA_BEST = 0, FOVEA_SCALAR, FOVEA_SSE41, FOVEA_AVX2, FOVEA_AVX512, FOVEA_NEON, FOVEA_NEON64,
+       FOVEA_SCALAR_NO_FMA, FOVEA_ISA_END };
 
 /* A status is 0, or reason + 256 * argument. Example: 0x0e03 is reason 0x03, FOVEA_RANGE, of argument 0x0e,
  * FOVEA_ARG_SCALE. */
@@ -153,24 +144,24 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
 #define FOVEA_REASON(status) ((status) & 255)
 #define FOVEA_ARGUMENT(status) (((status) >> 8) & 255)
 
-enum {                     /* flags of a call */
-       FOVEA_CAUSAL = 1,   /* a query at position p sees key j when j <= p */
-       FOVEA_POSITION = 2, /* `position` is given; else the queries are the last keys */
-       FOVEA_WINDOW = 4,   /* `window_left` and `window_right` are given, both inclusive; negative = open */
-       FOVEA_SCALE = 8     /* `scale` is given; else 1 / sqrt(dim) */
+enum {                /* flags of a call */
+  FOVEA_CAUSAL = 1,   /* a query at position p sees key j when j <= p */
+  FOVEA_POSITION = 2, /* `position` is given; else the queries are the last keys */
+  FOVEA_WINDOW = 4,   /* `window_left` and `window_right` are given, both inclusive; negative = open */
+  FOVEA_SCALE = 8     /* `scale` is given; else 1 / sqrt(dim) */
 };
 
 /* heads x tokens x dim. The elements of a row are contiguous. A stride of 0 means contiguous
  * [head][token][dim]; a negative one is refused. */
 typedef struct fovea_in {
-  const void* data;   /* may be null only when it has no element */
-  const void* scales; /* of integer data; null: 1 */
+  const void *data;   /* may be null only when it has no element */
+  const void *scales; /* of integer data; null: 1 */
   ptrdiff_t head_stride, token_stride, scale_head_stride, scale_token_stride;
   int32_t dtype, layout, zero_point, reserved;
 } fovea_in;
 
 typedef struct fovea_out {
-  void* data; /* its byte range, first to last element, must not overlap an input, scratch or partials */
+  void *data; /* its byte range, first to last element, must not overlap an input, scratch or partials */
   ptrdiff_t head_stride, token_stride;
   float scale; /* of integer data; 0 = 1 */
   int32_t dtype, zero_point, reserved;
@@ -179,7 +170,7 @@ typedef struct fovea_out {
 /* [query][key]. Bool: uint8_t, nonzero = attend. Bias: float, added to the score. Only -inf masks a key;
  * a score plus its bias is at most 2e38. */
 typedef struct fovea_mask {
-  const void* data;                    /* null = no mask */
+  const void *data;                    /* null = no mask */
   ptrdiff_t head_stride, query_stride; /* 0 = the same rows for all heads, the same row for all queries */
   int32_t is_bias, keys;               /* keys: columns of the mask, 0 = all; behind them all is masked */
 } fovea_mask;
@@ -187,7 +178,7 @@ typedef struct fovea_mask {
 /* Returned softmax weights, or scores, of chosen rows:
  * data[(head - first_head) * queries + i - first_query][key] */
 typedef struct fovea_weights {
-  float* data;                                     /* null = not wanted */
+  float *data;                                     /* null = not wanted */
   int32_t first_head, heads, first_query, queries; /* counts of 0: all from the first on */
   /* 0: weights, 0 for a key that is not seen. 1: scaled scores of all keys. 2: the same after softcap.
    * 3: after bias, -inf for a key that is not seen. */
@@ -206,7 +197,7 @@ typedef struct fovea_part {
 typedef struct fovea_segment {
   const void *k, *v;                          /* key `first_key`; k in panels */
   const void *key_multipliers, *value_weights; /* integers: the tables of fixed.h */
-  ptrdiff_t k_head_stride, v_head_stride, table_head_stride;
+  ptrdiff_t k_head_stride, v_head_stride, table_head_stride; /* 0: heads follow each other */
   int32_t first_key, keys;
 } fovea_segment;
 typedef struct fovea_segments {
@@ -226,14 +217,14 @@ typedef struct fovea_attention {
   int32_t prefix;       /* keys 0 .. prefix-1 are seen by all queries, whatever causal and window say */
   int32_t keep_first;   /* keys 0 .. keep_first-1 are seen outside the window; causal still applies */
   float scale, softcap; /* scale: 0, or positive or negative of at least 1e-38; softcap 0 = off */
-  const float* alibi;   /* [q_heads] bias of -alibi[h] * |p - j|, scores stop at -2e38; null = none */
-  const float* sinks;   /* [q_heads] a logit without a key, in the denominator only; -inf or null = none */
+  const float *alibi;   /* [q_heads] bias of -alibi[h] * |p - j|, scores stop at -2e38; null = none */
+  const float *sinks;   /* [q_heads] a logit without a key, in the denominator only; -inf or null = none */
   fovea_mask mask;
-  float* lse; /* [q_heads][queries] natural log of the denominator with its sink, -inf where that is empty;
+  float *lse; /* [q_heads][queries] natural log of the denominator with its sink, -inf where that is empty;
                * null = not wanted */
   fovea_weights weights;
   fovea_part part;      /* parts may run in any order and at the same time, each with scratch of its own */
-  void* partials;       /* null: no row is split. Else memory that all parts share; then call fovea_merge */
+  void *partials;       /* null: no row is split. Else memory that all parts share; then call fovea_merge */
   size_t partials_size; /* at least fovea_partials_size */
   int32_t isa;          /* 0 = the best of this machine; else exactly that one */
   int32_t ring;         /* 0 */
@@ -246,29 +237,29 @@ typedef struct fovea_attention {
  * A key that a row does not see contributes nothing, whatever it holds. Memory outside the given rows is
  * never read. */
 
-FOVEA_API int32_t fovea_attend(const fovea_attention* a, void* scratch, size_t scratch_size);
+FOVEA_API int32_t fovea_attend(const fovea_attention *a, void *scratch, size_t scratch_size);
 /* Joins the partials of all parts: once, by one thread, after all parts have ended. */
-FOVEA_API int32_t fovea_merge(const fovea_attention* a);
+FOVEA_API int32_t fovea_merge(const fovea_attention *a);
 /* The status that fovea_attend would return with enough scratch. */
-FOVEA_API int32_t fovea_check(const fovea_attention* a);
+FOVEA_API int32_t fovea_check(const fovea_attention *a);
 /* Bytes of scratch: the least that suffices, at most FOVEA_SCRATCH(dim, v_dim); the most that is ever used;
  * and bytes of partials for all parts together. 0 if the call is refused. */
-FOVEA_API size_t fovea_scratch_least(const fovea_attention* a);
-FOVEA_API size_t fovea_scratch_best(const fovea_attention* a);
-FOVEA_API size_t fovea_partials_size(const fovea_attention* a);
+FOVEA_API size_t fovea_scratch_least(const fovea_attention *a);
+FOVEA_API size_t fovea_scratch_best(const fovea_attention *a);
+FOVEA_API size_t fovea_partials_size(const fovea_attention *a);
 
 /* Writes `count` rows of keys into the panels of one KV head, as keys at .. at + count - 1. The panels hold
  * FOVEA_UP16(keys) * dim floats. */
-FOVEA_API int32_t fovea_pack_keys(float* panels, int32_t at, const float* rows, ptrdiff_t row_stride,
+FOVEA_API int32_t fovea_pack_keys(float *panels, int32_t at, const float *rows, ptrdiff_t row_stride,
                                   int32_t count, int32_t dim);
 
 FOVEA_API int32_t fovea_isa(void);            /* the best ISA here; 0 if all calls are refused here */
 FOVEA_API int32_t fovea_has_isa(int32_t isa); /* 1 if a call may ask for it here */
 /* Constant texts, never null: "avx2" (of 0: "best", the name of the request), "a stride is negative or too
  * small", "k". */
-FOVEA_API const char* fovea_isa_name(int32_t isa);
-FOVEA_API const char* fovea_reason_text(int32_t status);
-FOVEA_API const char* fovea_argument_text(int32_t status);
+FOVEA_API const char *fovea_isa_name(int32_t isa);
+FOVEA_API const char *fovea_reason_text(int32_t status);
+FOVEA_API const char *fovea_argument_text(int32_t status);
 FOVEA_API int32_t fovea_version(void);
 
 #ifdef __cplusplus

@@ -15,8 +15,14 @@ class self_attention {
                 "each kv head serves the same number of query heads");
   static_assert(Dim >= 1 && Dim <= 1024, "a head has 1 to 1024 dimensions");
   static_assert(Width > 0 && Tokens > 0, "room for at least one token");
+  // A joined matrix whose parts do not begin at multiples of 16 is multiplied whole, which takes more scratch.
+  static constexpr bool in_parts = Heads * Dim % 16 == 0 && KvHeads * Dim % 16 == 0;
 
  public:
+  self_attention() = default; // not copied: it holds addresses of its own memory
+  self_attention(const self_attention&) = delete;
+  self_attention& operator=(const self_attention&) = delete;
+
   static constexpr int inputs = Width, head_columns = Heads * Dim, outputs = (Heads + 2 * KvHeads) * Dim;
 
   // Packs W_Q, W_K and W_V one after another, [outputs][Width] (PyTorch's in_proj_weight), and W_O,
@@ -35,7 +41,7 @@ class self_attention {
     return fovea_pack_linear(out_, sizeof out_, head_columns, Width, Dtype, 0, &out, Width);
   }
 
-  // Norms, rotation and the type of the attention may be set here.
+  // Norms and rotation may be set here. Attention in int8 takes more scratch than there is here: see layer.h.
   fovea_layer& weights() { return weights_; }
 
   // x and y are [tokens][Width], and may be the same; residual is added last, null = none.
@@ -60,8 +66,11 @@ class self_attention {
   fovea_layer weights_;
   alignas(64) unsigned char in_[FOVEA_LINEAR_BYTES(Width, outputs, Dtype)];
   alignas(64) unsigned char out_[FOVEA_LINEAR_BYTES(head_columns, Width, Dtype)];
-  alignas(64) unsigned char scratch_[FOVEA_LAYER_SCRATCH(
-      Tokens, Tokens, (Width > head_columns ? Width : head_columns), Heads, KvHeads, Dim, Dim)];
+  static constexpr int widest = Width > head_columns ? Width : head_columns;
+  alignas(64) unsigned char scratch_[in_parts ? FOVEA_LAYER_SCRATCH(Tokens, Tokens, widest, Heads, KvHeads,
+                                                                    Dim, Dim)
+                                              : FOVEA_LAYER_SCRATCH_FAST(Tokens, Tokens, widest, Heads,
+                                                                         KvHeads, Dim, Dim)];
 };
 
 } // namespace fovea

@@ -67,9 +67,14 @@ int32_t inherit(const fovea_cache_shape& parent, fovea_cache_shape& s) {
   if (differs(s.dim, parent.dim)) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
   if (differs(s.v_dim, parent.v_dim)) return refusal(FOVEA_SIZE, FOVEA_ARG_V_DIM);
   if (differs(s.dtype, parent.dtype)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE);
+  const auto other = [](float mine, float of_parent) {
+    return mine < 0 || mine > 0 ? mine < of_parent || mine > of_parent : mine != mine;
+  };
+  if (other(s.k_largest, parent.k_largest) || other(s.v_largest, parent.v_largest) ||
+      differs(s.score_multiplier, parent.score_multiplier))
+    return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   s.k_largest = parent.k_largest;
   s.v_largest = parent.v_largest;
-  s.score_multiplier = parent.score_multiplier;
   return FOVEA_OK;
 }
 

@@ -24,6 +24,9 @@ struct extent { // of a tensor of rows: counts and strides in elements
   ptrdiff_t head_stride, token_stride, row;
 };
 
+// A stride, of which 0 says that what it separates stands side by side.
+constexpr ptrdiff_t stride_or(ptrdiff_t given, ptrdiff_t contiguous) { return given ? given : contiguous; }
+
 #if defined(__arm__) && __ARM_ARCH < 7
 constexpr bool multiplies_slowly = true; // by a call
 #else

@@ -56,15 +56,17 @@ bool plan::segments_meet(byte_range r) const {
 
 key_piece keys_in_segment(const plan& p, int32_t kv_head, int64_t key) {
   const fovea_segment& s = segment_of(*p.segments, key);
-  const float* const head = static_cast<const float*>(s.k) + kv_head * s.k_head_stride;
-  return {head + static_cast<ptrdiff_t>(key - s.first_key) * p.dim, s.first_key + int64_t{up16(s.keys)}};
+  const ptrdiff_t in_head = static_cast<ptrdiff_t>(key - s.first_key) * p.dim,
+                  head = stride_or(s.k_head_stride, static_cast<ptrdiff_t>(up16(s.keys)) * p.dim);
+  return {static_cast<const float*>(s.k) + kv_head * head + in_head, s.first_key + int64_t{up16(s.keys)}};
 }
 
 const void* value_in_segment(const fovea_segments& map, int32_t kv_head, int64_t key, ptrdiff_t stride,
                              int element) {
   const fovea_segment& s = segment_of(map, key);
+  const ptrdiff_t head = stride_or(s.v_head_stride, s.keys * stride);
   return static_cast<const char*>(s.v) +
-         (kv_head * s.v_head_stride + static_cast<ptrdiff_t>(key - s.first_key) * stride) * element;
+         (kv_head * head + static_cast<ptrdiff_t>(key - s.first_key) * stride) * element;
 }
 
 int64_t values_side_by_side(const fovea_segments& map, int64_t from, int64_t to) {

@@ -190,12 +190,17 @@ const int8_t* in_segment(const fovea_segment& s, const void* data, ptrdiff_t hea
   return static_cast<const int8_t*>(data) + head + static_cast<ptrdiff_t>(key - s.first_key) * dims;
 }
 
+ptrdiff_t head_stride(const fovea_segment& s, ptrdiff_t given, int32_t dims) {
+  return stride_or(given, static_cast<ptrdiff_t>(up_to(s.keys, fixed_block)) * dims);
+}
+
 } // namespace
 
 const int8_t* fixed_panels::packed_keys(fixed_panels& x, int32_t block) {
   if (x.p_.segments) {
     const fovea_segment& s = segment_of(x.p_, block * fixed_block);
-    return in_segment(s, s.k, x.kv_head_ * s.k_head_stride, block * fixed_block, x.p_.depth);
+    return in_segment(s, s.k, x.kv_head_ * head_stride(s, s.k_head_stride, x.p_.depth), block * fixed_block,
+                      x.p_.depth);
   }
   if (!x.whole_) {
     x.pack(block);
@@ -209,7 +214,8 @@ const int8_t* fixed_panels::packed_keys(fixed_panels& x, int32_t block) {
 const int8_t* fixed_panels::packed_values(const fixed_panels& x, int32_t block) {
   if (x.p_.segments) {
     const fovea_segment& s = segment_of(x.p_, block * fixed_block);
-    return in_segment(s, s.v, x.kv_head_ * s.v_head_stride, block * fixed_block, x.p_.width);
+    return in_segment(s, s.v, x.kv_head_ * head_stride(s, s.v_head_stride, x.p_.width), block * fixed_block,
+                      x.p_.width);
   }
   return x.value_room(block);
 }

@@ -97,7 +97,7 @@ numbers written(const float* data, count of, int32_t argument) {
 // Rows become rows of the same shape, in place if the caller likes, by numbers for each column.
 int32_t check_by_columns(const fovea_float_rows* x, const float* columns, int32_t argument, const float* out,
                          rows_found& found) {
-  const bool in_place = x && x->data == out && (x->stride == 0 || x->stride == x->dim);
+  const bool in_place = x && x->data == out && (x->stride == 0 || x->stride == x->dim || x->rows < 2);
   return check(x,
                {{columns, sizeof(float), count::per_column, argument, false},
                 written(out, count::per_element, FOVEA_ARG_OUT)},

@@ -95,7 +95,7 @@ static inline key_options options_of(const fixed_plan& p, const fixed_row& r, in
   const auto multipliers = [&]() -> const int32_t* {
     if (!p.segments || !p.multipliers.data) return of_kv(p.multipliers);
     const fovea_segment& s = segment_of(p, key);
-    return static_cast<const int32_t*>(s.key_multipliers) + kv_head * s.table_head_stride +
+    return static_cast<const int32_t*>(s.key_multipliers) + kv_head * stride_or(s.table_head_stride, s.keys) +
            (key - s.first_key);
   };
   key_options o{multipliers(), of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key};

@@ -55,7 +55,7 @@ bool meet_segments(const fixed_plan& p, byte_range bytes) {
 
 const int16_t* value_weights_at(const fixed_plan& p, int32_t kv_head, int64_t key) {
   const fovea_segment& s = segment_of(p, key);
-  return static_cast<const int16_t*>(s.value_weights) + kv_head * s.table_head_stride +
+  return static_cast<const int16_t*>(s.value_weights) + kv_head * stride_or(s.table_head_stride, s.keys) +
          static_cast<ptrdiff_t>(key - s.first_key);
 }
 

@@ -59,7 +59,7 @@ int32_t project_context(const layer_plan& p, void* kv, size_t kv_size, void* scr
   range_of(scratch, size, given);
   if (const int32_t s = check_kv(p, kv, kv_size, given)) return s;
   const int64_t row = static_cast<int64_t>(sizeof(float)) * p.k_width,
-                room = static_cast<int64_t>(smaller(size, PTRDIFF_MAX)) - 63 - least_of_products(p);
+                room = static_cast<int64_t>(smaller(size, PTRDIFF_MAX)) - 63 - least_of_context_products(p);
   if (room < row) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   const auto rows_at_once = static_cast<int32_t>(smaller(room / row, larger(1, p.context_tokens)));
   unsigned char* at = aligned(scratch);

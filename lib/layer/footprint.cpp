@@ -74,16 +74,26 @@ int32_t place_memory(layer_plan& p) {
   return place_options(p);
 }
 
-// y may be x, or the residual: they are read before it is written, or at the same place.
+// Whether rows that a call reads are those that it writes, so that each is read before it is written.
+bool same_rows(const layer_plan& p, const fovea_rows_in& in, int32_t columns) {
+  const fovea_rows_out& y = p.call->y;
+  const int32_t out = p.weights->out.out;
+  return in.data == y.data && columns == out &&
+         (p.tokens < 2 || stride_or(in.stride, columns) == stride_or(y.stride, out));
+}
+
+// y may be x, or the residual. That is judged here for all tokens, because scratch decides how many of them go
+// through one product.
 int32_t check_overlap(const layer_plan& p) {
   constexpr int32_t argument[] = {FOVEA_ARG_Y, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS, FOVEA_ARG_SHARED};
   const fovea_layer_call& c = *p.call;
-  const int32_t in = p.weights->q.in, out = p.weights->out.out;
-  const bool same_rows = c.x.data == c.y.data && in == out &&
-                         (p.tokens < 2 || (c.x.stride ? c.x.stride : in) == (c.y.stride ? c.y.stride : out));
+  const bool in_place = same_rows(p, c.x, p.weights->q.in);
+  const bool adds_in_place = same_rows(p, c.residual, p.weights->out.out);
+  if (!adds_in_place && meet(p.bytes.in[footprint::residual], p.bytes.to[footprint::y]))
+    return refusal(FOVEA_OVERLAP, FOVEA_ARG_RESIDUAL);
   for (int o = 0; o < footprint::outputs; ++o) {
     for (int i = 0; i < footprint::inputs; ++i) {
-      if (o == footprint::y && (i == footprint::residual || (i == footprint::x && same_rows))) continue;
+      if (o == footprint::y && (i == footprint::residual || (i == footprint::x && in_place))) continue;
       if (meet(p.bytes.in[i], p.bytes.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
     }
     for (int before = 0; before < o; ++before)

@@ -92,14 +92,18 @@ layer_rows cut_rows(const layer_plan& p, const portion& n, void* at) {
   return rows;
 }
 
+static int64_t least_of(const fovea_linear& w) {
+  return w.packed ? static_cast<int64_t>(FOVEA_MULTIPLY_SCRATCH(w.in, 1, w.dtype)) : 0;
+}
+
+int64_t least_of_context_products(const layer_plan& p) {
+  const fovea_layer& w = *p.weights;
+  return p.joined ? least_of(w.q) : larger(least_of(w.k), least_of(w.v));
+}
+
 int64_t least_of_products(const layer_plan& p) {
   const fovea_layer& w = *p.weights;
-  const fovea_linear* const all[] = {&w.q, &w.k, &w.v, &w.out};
-  int64_t most = 0;
-  for (const fovea_linear* linear : all)
-    if (linear->packed)
-      most = larger(most, static_cast<int64_t>(FOVEA_MULTIPLY_SCRATCH(linear->in, 1, linear->dtype)));
-  return most;
+  return larger(larger(least_of(w.q), least_of(w.out)), larger(least_of(w.k), least_of(w.v)));
 }
 
 int64_t least_inner(const layer_plan& p) {

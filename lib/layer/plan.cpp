@@ -168,6 +168,7 @@ int32_t check_memory(const fovea_layer_call& c, layer_plan& p) {
   const fovea_rows_in y{c.y.data, c.y.stride, c.y.dtype, c.y.reserved};
   if (const int32_t s = check_float_rows(y, p.tokens, w.out.out, FOVEA_ARG_Y, p.bytes.to[footprint::y]))
     return s;
+  if (y.stride && y.stride < w.out.out && p.tokens > 1) return refusal(FOVEA_STRIDE, FOVEA_ARG_Y);
   return c.residual.data
              ? check_float_rows(c.residual, p.tokens, w.out.out, FOVEA_ARG_RESIDUAL, in[footprint::residual])
              : int32_t{FOVEA_OK};

@@ -99,8 +99,9 @@ portion fitting(const layer_plan& p, int64_t room); // the whole, or what fits; 
 portion addressable(const layer_plan& p);           // the whole, if any memory could hold it
 int64_t bytes_of_rows(const layer_plan& p, const portion& n);
 layer_rows cut_rows(const layer_plan& p, const portion& n, void* at);
-int64_t least_of_products(const layer_plan& p); // scratch of one product
-int64_t least_inner(const layer_plan& p);       // of one product or attention
+int64_t least_of_products(const layer_plan& p);         // scratch of one product
+int64_t least_of_context_products(const layer_plan& p); // of keys and values alone
+int64_t least_inner(const layer_plan& p);               // of one product or attention
 
 // Panels of K of a context; rows of V follow them.
 constexpr int64_t panel_floats(const layer_plan& p) {
