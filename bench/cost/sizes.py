@@ -15,7 +15,7 @@ def objects(target, folder):
 
 def _holds_a_kernel(object_file):
     symbols = [words.split() for words in run(["readelf", "-sW", object_file]).splitlines()]
-    return any(words[-1].endswith(("_kernelE", "_attentionE")) and "UND" not in words for words in symbols if words)
+    return any(words[-1].endswith(("_kernelE", "9attentionE")) and "UND" not in words for words in symbols if words)
 
 
 def text_bytes(object_file):

@@ -27,19 +27,9 @@ extern "C" {
  * it is S16 or F32. */
 enum { FOVEA_FIXED_S8 = 0, FOVEA_FIXED_S16 = 1, FOVEA_FIXED_F32 = 2 };
 enum {
-  FOVEA_FIXED_BEST = 0,
-  FOVEA_FIXED_SCALAR,
-  FOVEA_FIXED_AVX2,
-  FOVEA_FIXED_AVXVNNI,
-  FOVEA_FIXED_AVX512VNNI,
-  FOVEA_FIXED_NEON,
-  FOVEA_FIXED_DOTPROD,
-  FOVEA_FIXED_I8MM,
-  FOVEA_FIXED_THUMB,
-  FOVEA_FIXED_DSP,
-  FOVEA_FIXED_HELIUM,
-  FOVEA_FIXED_SSE41,
-  FOVEA_FIXED_ISA_END
+  FOVEA_FIXED_BEST = 0, FOVEA_FIXED_SCALAR, FOVEA_FIXED_AVX2, FOVEA_FIXED_AVXVNNI, FOVEA_FIXED_AVX512VNNI,
+  FOVEA_FIXED_NEON, FOVEA_FIXED_DOTPROD, FOVEA_FIXED_I8MM, FOVEA_FIXED_THUMB, FOVEA_FIXED_DSP,
+  FOVEA_FIXED_HELIUM, FOVEA_FIXED_SSE41, FOVEA_FIXED_ISA_END
 };
 
 /* From scores to octaves, and from sums to output. fixed.hpp makes it from real scales; on a device it is
@@ -57,24 +47,24 @@ typedef struct fovea_fixed_scale {
 /* heads x tokens x dim as in fovea.h. FOVEA_PANELS (k and v of S8): as the pack functions write;
  * token_stride is 0. */
 typedef struct fovea_fixed_in {
-  const void* data;
+  const void *data;
   ptrdiff_t head_stride, token_stride; /* 0: contiguous; of panels FOVEA_FIXED_PANELS(keys, dim) */
   int32_t dtype, layout, zero_point, reserved;
 } fovea_fixed_in;
 
 typedef struct fovea_fixed_out {
-  void* data;
+  void *data;
   ptrdiff_t head_stride, token_stride;
   int32_t dtype, zero_point;
 } fovea_fixed_out;
 
 typedef struct fovea_fixed_per_key { /* one number for each key of each KV head */
-  const void* data;                  /* null = not used */
+  const void *data;                  /* null = not used */
   ptrdiff_t head_stride;             /* 0 = contiguous */
 } fovea_fixed_per_key;
 
 typedef struct fovea_fixed_mask {      /* [query][key] */
-  const void* data;                    /* null = not used */
+  const void *data;                    /* null = not used */
   ptrdiff_t head_stride, query_stride; /* 0: the same rows for all heads, the same row for all queries */
 } fovea_fixed_mask;
 
@@ -90,14 +80,14 @@ typedef struct fovea_fixed_attention {
   int32_t max_keys;
   int32_t weight_bits; /* 0 = 15. 22 only with S16: slower, and 40 dB better */
   fovea_fixed_scale scale;
-  const fovea_fixed_scale* head_scales; /* [q_heads] instead of scale; null = none */
+  const fovea_fixed_scale *head_scales; /* [q_heads] instead of scale; null = none */
   fovea_fixed_per_key key_multipliers;  /* int32_t: score_multiplier of each key, for keys with own scales */
   fovea_fixed_per_key value_weights;    /* int16_t: 32767 * scale / largest, for values with own scales */
   fovea_fixed_per_key key_sums;         /* int32_t: fovea_fixed_sum_keys; needed if q.zero_point is not 0 */
   fovea_fixed_mask mask;                /* uint8_t, nonzero = attend */
   fovea_fixed_mask bias;                /* int32_t octaves in Q16 that are added; INT32_MIN masks */
-  const int32_t* alibi; /* [q_heads] octaves in Q16 that are subtracted per key of distance; null = none */
-  const int32_t* sinks; /* [q_heads] octaves in Q16 of a logit without a key; null = none */
+  const int32_t *alibi; /* [q_heads] octaves in Q16 that are subtracted per key of distance; null = none */
+  const int32_t *sinks; /* [q_heads] octaves in Q16 of a logit without a key; null = none */
   fovea_part part;
   int32_t isa;     /* FOVEA_FIXED_BEST, or exactly that one */
   int32_t softcap; /* 0. Not offered in integers: any other number is FOVEA_UNSUPPORTED */
@@ -106,33 +96,33 @@ typedef struct fovea_fixed_attention {
   int32_t reserved[3 - sizeof(void *) / 4];
 } fovea_fixed_attention;
 
-FOVEA_API int32_t fovea_fixed_attend(const fovea_fixed_attention* a, void* scratch, size_t scratch_size);
+FOVEA_API int32_t fovea_fixed_attend(const fovea_fixed_attention *a, void *scratch, size_t scratch_size);
 /* The same for small firmware. What they do not offer is FOVEA_UNSUPPORTED and is not linked. _s8: no S16.
  * _plain: S8, K and V in panels, integer output, and no optional table from head_scales to sinks. */
-FOVEA_API int32_t fovea_fixed_attend_s8(const fovea_fixed_attention* a, void* scratch, size_t scratch_size);
-FOVEA_API int32_t fovea_fixed_attend_plain(const fovea_fixed_attention* a, void* scratch,
+FOVEA_API int32_t fovea_fixed_attend_s8(const fovea_fixed_attention *a, void *scratch, size_t scratch_size);
+FOVEA_API int32_t fovea_fixed_attend_plain(const fovea_fixed_attention *a, void *scratch,
                                            size_t scratch_size);
 /* The status that an attend would return with enough scratch. */
-FOVEA_API int32_t fovea_fixed_check(const fovea_fixed_attention* a);
+FOVEA_API int32_t fovea_fixed_check(const fovea_fixed_attention *a);
 /* Bytes of scratch: what suffices, and the most that is ever used. 0 if the call is refused. */
-FOVEA_API size_t fovea_fixed_scratch(const fovea_fixed_attention* a);
-FOVEA_API size_t fovea_fixed_scratch_best(const fovea_fixed_attention* a);
+FOVEA_API size_t fovea_fixed_scratch(const fovea_fixed_attention *a);
+FOVEA_API size_t fovea_fixed_scratch_best(const fovea_fixed_attention *a);
 
 /* What a cache does at append: `count` rows become tokens at .. at + count - 1 of one KV head. row_stride
  * 0 = dim. Panels have FOVEA_FIXED_PANELS(tokens, dim) bytes; what they hold behind the last token does
  * not matter. */
-FOVEA_API int32_t fovea_fixed_pack_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t row_stride,
+FOVEA_API int32_t fovea_fixed_pack_keys(int8_t *panels, int32_t at, const int8_t *rows, ptrdiff_t row_stride,
                                         int32_t count, int32_t dim);
-FOVEA_API int32_t fovea_fixed_pack_values(int8_t* panels, int32_t at, const int8_t* rows,
+FOVEA_API int32_t fovea_fixed_pack_values(int8_t *panels, int32_t at, const int8_t *rows,
                                           ptrdiff_t row_stride, int32_t count, int32_t dim);
-FOVEA_API int32_t fovea_fixed_sum_keys(int32_t* sums, const int8_t* rows, ptrdiff_t row_stride, int32_t count,
+FOVEA_API int32_t fovea_fixed_sum_keys(int32_t *sums, const int8_t *rows, ptrdiff_t row_stride, int32_t count,
                                        int32_t dim);
 /* The order of bytes in panels. A cache may move between machines that return the same number. */
 FOVEA_API int32_t fovea_fixed_panel_order(void);
 
 FOVEA_API int32_t fovea_fixed_isa(void); /* the best ISA of this machine; 0 if calls are refused here */
 FOVEA_API int32_t fovea_fixed_has_isa(int32_t isa);
-FOVEA_API const char* fovea_fixed_isa_name(int32_t isa); /* constant text, never null: "avx512vnni" */
+FOVEA_API const char *fovea_fixed_isa_name(int32_t isa); /* constant text, never null: "avx512vnni" */
 
 #define FOVEA_FIXED_UP64(n) ((FOVEA_AS_SIZE(n) + 63) / 64 * 64)
 #define FOVEA_FIXED_PANELS(tokens, dim) (FOVEA_FIXED_UP64(tokens) * FOVEA_UP16(dim))

@@ -4,7 +4,7 @@
  *   s    = bias[o] + sum_c (x[r][c] - zero_x) w[o][c]
  *   y    = clamp(requantised(s, multiplier[o], shift[o]) + zero_out, low, high)
  *
- *   static int8_t packed[FOVEA_FIXED_LINEAR_BYTES(64, 10)];         at start, or at build time for flash
+ *   static int32_t packed[FOVEA_FIXED_LINEAR_BYTES(64, 10) / 4];    at start, or at build time for flash
  *   fovea_fixed_weights w = {weights, 0, bias, multipliers, shifts, zero_x, {0}};
  *   int32_t status = fovea_fixed_pack_linear(packed, sizeof packed, 64, 10, &w);
  *

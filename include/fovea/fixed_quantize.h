@@ -1,6 +1,6 @@
 /* fixed_quantize.h: from floats to the integers of fixed.h, on the host or on a device with an FPU. C99
  * and C++. real = scale * (integer - zero point). Rounding is to nearest, halves to even. Values out of
- * range are clipped. NaN is refused. */
+ * range are clipped. NaN and infinity are refused. */
 #ifndef FOVEA_FIXED_QUANTIZE_H
 #define FOVEA_FIXED_QUANTIZE_H
 #include "fovea/fixed.h"

@@ -32,7 +32,7 @@ enum {
   FOVEA_ACTIVATION_END
 };
 
-#define FOVEA_LINEAR_MAX (1 << 20) /* inputs, and outputs */
+#define FOVEA_LINEAR_MAX (1 << 20) /* inputs, and outputs; FOVEA_I8 takes up to 65,536 inputs */
 
 /* rows x columns. The elements of a row are contiguous. stride: elements from row to row, 0 = columns. */
 typedef struct fovea_rows_in {
@@ -58,7 +58,8 @@ typedef struct fovea_linear {
 typedef struct fovea_product {
   const fovea_linear *w;
   fovea_rows_in x;        /* [rows][in], float32 */
-  fovea_rows_out y;       /* [rows][out], float32; overlaps no input but `residual` */
+  fovea_rows_out y;       /* [rows][out], float32; its byte range, first to last element, meets
+                           * no input but `residual` */
   fovea_rows_in residual; /* [rows][out], float32, added last; null = none. It may be y itself, with the same
                            * stride. FOVEA_SILU_TIMES takes none */
   int32_t rows;           /* may be 0 */
@@ -71,7 +72,8 @@ typedef struct fovea_product {
   int32_t reserved[4];
 } fovea_product;
 
-/* Bytes of packed weights, 0 if they are refused. FOVEA_LINEAR_BYTES is the same as a constant expression. */
+/* Bytes of packed weights, 0 if they are refused. FOVEA_LINEAR_BYTES is the same as a constant expression,
+ * for sizes that are not refused. */
 FOVEA_API size_t fovea_linear_size(int32_t in, int32_t out, int32_t dtype);
 
 /* Writes the weights of outputs at .. at + rows - 1 into `packed`, which holds `size` bytes for `in` x `out`
