@@ -37,7 +37,8 @@ typedef struct fovea_layer {
   int32_t attention;          /* FOVEA_F32. FOVEA_I8: q, k and v of each head are quantised, sums are exact. A
                                * head that int8 cannot hold (NaN, infinity) is attended to in float32. Scales
                                * are those of all tokens, so tokens that a row does not see may change its
-                               * bits. Not with kv, softcap, alibi, sinks, mask.is_bias, mask.keys, lse, weights */
+                               * bits. Not with kv, softcap, alibi, sinks, mask.is_bias, mask.keys, lse or
+                               * weights */
   int32_t reserved[5];
 } fovea_layer;
 
@@ -104,8 +105,8 @@ FOVEA_API int32_t fovea_project_context(const fovea_layer_call *c, void *kv, siz
 /* Scratch as constant expressions: `tokens` and `context_tokens` are those of the longest sequence, the same
  * number in self-attention, and `width` is the most inputs of the four products. FOVEA_LAYER_SCRATCH takes as
  * few KV heads and queries at a time as it can. FOVEA_LAYER_SCRATCH_FAST takes all at once; with the tokens
- * of a whole batch each weight is read once. Calls with lse or weights need the second. So does a joined matrix
- * whose q_heads * dim or kv_heads * dim is no multiple of 16, because no product can be cut out of it. */
+ * of a whole batch each weight is read once. Calls with lse or weights need the second. So does a joined
+ * matrix whose q_heads * dim or kv_heads * dim is no multiple of 16: no product can be cut out of it. */
 #define FOVEA_LAYER_SCRATCH(tokens, context_tokens, width, q_heads, kv_heads, dim, v_dim)              \
   (64 + FOVEA_LAYER_INNER(width, FOVEA_SCRATCH(dim, v_dim)) +                                          \
    FOVEA_LAYER_ROWS(tokens, context_tokens, (tokens) < 8 ? (tokens) : 8, q_heads, kv_heads, dim, v_dim, \

@@ -15,7 +15,8 @@ class self_attention {
                 "each kv head serves the same number of query heads");
   static_assert(Dim >= 1 && Dim <= 1024, "a head has 1 to 1024 dimensions");
   static_assert(Width > 0 && Tokens > 0, "room for at least one token");
-  // A joined matrix whose parts do not begin at multiples of 16 is multiplied whole, which takes more scratch.
+  // A joined matrix whose parts do not begin at multiples of 16 is multiplied whole, which takes more
+  // scratch.
   static constexpr bool in_parts = Heads * Dim % 16 == 0 && KvHeads * Dim % 16 == 0;
 
  public:

@@ -82,8 +82,8 @@ bool same_rows(const layer_plan& p, const fovea_rows_in& in, int32_t columns) {
          (p.tokens < 2 || stride_or(in.stride, columns) == stride_or(y.stride, out));
 }
 
-// y may be x, or the residual. That is judged here for all tokens, because scratch decides how many of them go
-// through one product.
+// y may be x, or the residual. That is judged here for all tokens, because scratch decides how many of them
+// go through one product.
 int32_t check_overlap(const layer_plan& p) {
   constexpr int32_t argument[] = {FOVEA_ARG_Y, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS, FOVEA_ARG_SHARED};
   const fovea_layer_call& c = *p.call;
