@@ -35,6 +35,15 @@ const bad_argument bad_calls[] = {
      [](fovea_layer_call& c, fovea_layer&) { c.x.stride = -32; }},
     {"results overlap", FOVEA_STRIDE, FOVEA_ARG_Y,
      [](fovea_layer_call& c, fovea_layer&) { c.y.stride = 31; }},
+    {"a residual one row before y", FOVEA_OVERLAP, FOVEA_ARG_RESIDUAL,
+     [](fovea_layer_call& c, fovea_layer&) {
+       c.residual.data = static_cast<const char*>(c.y.data) - 32 * sizeof(float);
+     }},
+    {"a residual in y with another stride", FOVEA_OVERLAP, FOVEA_ARG_RESIDUAL,
+     [](fovea_layer_call& c, fovea_layer&) {
+       c.residual.data = c.y.data;
+       c.residual.stride = 64;
+     }},
     {"rows beyond all memory", FOVEA_OVERFLOW, FOVEA_ARG_X,
      [](fovea_layer_call& c, fovea_layer&) { c.x.stride = huge / 4; }},
     {"one behind in place", FOVEA_OVERLAP, FOVEA_ARG_Y,

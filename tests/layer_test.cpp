@@ -320,3 +320,11 @@ TEST_CASE("a_layer_of_fixed_size_has_the_bits_of_a_call") {
     if (isas::tested(isa) && isa == fovea_isa()) check_same(numbers(d.y), expected.y, isa);
   CHECK(layer.run(d.x.data(), 900, d.y.data()) != FOVEA_OK);
 }
+
+TEST_CASE("a_layer_of_fixed_size_has_scratch_for_heads_that_begin_anywhere") {
+  static fovea::self_attention<24, 3, 3, 8, 64> layer; // W_K begins at output 24, within a panel
+  const floats weights(72 * 24), x(64 * 24);
+  floats y(64 * 24);
+  REQUIRE(layer.pack(weights.data(), nullptr, weights.data(), nullptr) == FOVEA_OK);
+  CHECK(layer.run(x.data(), 64, y.data()) == FOVEA_OK);
+}
