@@ -1,5 +1,5 @@
-/* A cache that survives a power cut. It is saved into two banks in turn; power fails at every byte of a save, and
- * each time the newest whole bank gives the state before the save, or the one that was saved. C99. */
+/* A cache that survives a power cut. It is saved into two banks in turn. Power fails at every byte of a save,
+ * and each time the newest whole bank gives the state before the save, or the one that was saved. C99. */
 #include <stdio.h>
 #include <string.h>
 

@@ -66,7 +66,7 @@ int main(void) {
     }
   }
   if (memcmp(before, flash, sizeof flash) != 0) return 1; /* nobody wrote into the prefix */
-  printf("prefix_branches: %d answers of %u bytes behind a prefix of %u\n", (int)answers, (unsigned)sizeof ram[0],
-         (unsigned)sizeof flash);
+  printf("prefix_branches: %d answers of %u bytes behind a prefix of %u\n", (int)answers,
+         (unsigned)sizeof ram[0], (unsigned)sizeof flash);
   return 0;
 }

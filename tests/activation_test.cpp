@@ -1,5 +1,5 @@
-// Activations on floats of each exponent: the bits of docs/numerics.md on each ISA, its error bounds against long
-// double, and their exact ends.
+// Activations on floats of each exponent: the bits of docs/numerics.md on each ISA, its error bounds
+// against long double, and their exact ends.
 #include "linear_problem.hpp"
 
 using namespace linear;

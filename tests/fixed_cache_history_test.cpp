@@ -1,5 +1,5 @@
-// Random histories of caches of int8: appends, truncates, resets, restores, with and without scales, in a ring and
-// behind a prefix. After each step attention has the bits of plain rows.
+// Random histories of caches of int8: appends, truncates, resets, restores, with and without scales, in a
+// ring and behind a prefix. After each step attention has the bits of plain rows.
 #include "fixed_cache_model.hpp"
 
 using namespace fixed_cache;

@@ -1,4 +1,5 @@
-// What caches of int8 and integer calls in segments refuse, by name; and the small entries, which refuse more.
+// What caches of int8 and integer calls in segments refuse, by name; and the small entries, which refuse
+// more.
 #include "fixed_cache_model.hpp"
 
 using namespace fixed_cache;

@@ -39,8 +39,10 @@ static int constants_are_right(void) {
 
 /* A layer whose query and key matrices are zero returns the mean of its tokens. */
 static int runs_a_layer(void) {
-  const float x[12] = {1, 2, 3, 4, 3, 4, 5, 6, 5, 6, 7, 8}, identity[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
-  static float in[FOVEA_LINEAR_BYTES(4, 8, FOVEA_F32) / sizeof(float)], out[FOVEA_LINEAR_BYTES(4, 4, FOVEA_F32) / sizeof(float)];
+  const float x[12] = {1, 2, 3, 4, 3, 4, 5, 6, 5, 6, 7, 8};
+  const float identity[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+  static float in[FOVEA_LINEAR_BYTES(4, 8, FOVEA_F32) / sizeof(float)];
+  static float out[FOVEA_LINEAR_BYTES(4, 4, FOVEA_F32) / sizeof(float)];
   float y[12];
   fovea_rows_in w = {0};
   fovea_layer layer = {0};
@@ -107,7 +109,9 @@ static int attends_in_integers(int32_t layout) {
 }
 
 /* Two inputs, one output and fifteen that do not exist: packed at build time, as for flash. */
-static const float packed_in_flash[FOVEA_LINEAR_BYTES(2, 1, FOVEA_F32) / sizeof(float)] = {3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4};
+static const float packed_in_flash[FOVEA_LINEAR_BYTES(2, 1, FOVEA_F32) / sizeof(float)] = {
+    3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* input 0 */
+    4};
 static unsigned char product_scratch[FOVEA_MULTIPLY_SCRATCH(2, 1, FOVEA_I8)];
 
 static int multiplies(void) {
@@ -118,12 +122,14 @@ static int multiplies(void) {
   fovea_product p = {0};
   rows.data = weights;
   if (fovea_pack_linear(packed, sizeof packed, 2, 1, FOVEA_F32, 0, &rows, 1) != FOVEA_OK) return 0;
-  if (memcmp(packed, packed_in_flash, sizeof packed) != 0 || fovea_linear_size(2, 1, FOVEA_F32) != sizeof packed) return 0;
+  if (memcmp(packed, packed_in_flash, sizeof packed) != 0) return 0;
+  if (fovea_linear_size(2, 1, FOVEA_F32) != sizeof packed) return 0;
   p.w = &linear;
   p.x.data = x;
   p.y.data = y;
   p.rows = 2;
-  return fovea_multiply(&p, product_scratch, sizeof product_scratch) == FOVEA_OK && y[0] == 7.5f && y[1] == 2.5f;
+  if (fovea_multiply(&p, product_scratch, sizeof product_scratch) != FOVEA_OK) return 0;
+  return y[0] == 7.5f && y[1] == 2.5f;
 }
 
 static int softmax_of_rows(void) {
@@ -166,8 +172,10 @@ static int caches(void) {
   a.out.data = out;
   a.q_heads = 1;
   a.queries = 1;
-  if (fovea_cache_size(&shape) != sizeof cache || fovea_cache_init(cache, sizeof cache, &shape) != FOVEA_OK) return 0;
-  if (fovea_cache_append(cache, &keys, &values, 2) != FOVEA_OK || fovea_cache_view(cache, NULL, &a) != FOVEA_OK) return 0;
+  if (fovea_cache_size(&shape) != sizeof cache) return 0;
+  if (fovea_cache_init(cache, sizeof cache, &shape) != FOVEA_OK) return 0;
+  if (fovea_cache_append(cache, &keys, &values, 2) != FOVEA_OK) return 0;
+  if (fovea_cache_view(cache, NULL, &a) != FOVEA_OK) return 0;
   if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 0;
   return out[0] > 1.99999f && out[0] < 2.00001f && out[1] > 19.9999f && out[1] < 20.0001f;
 }

@@ -1,5 +1,5 @@
-// Products with packed weights: the bits of docs/numerics.md for each shape, stride, part and ISA; memory that
-// must not be touched; numbers that must not matter.
+// Products with packed weights: the bits of docs/numerics.md for each shape, stride, part and ISA; memory
+// that must not be touched; numbers that must not matter.
 #include "fence.hpp"
 #include "linear_problem.hpp"
 

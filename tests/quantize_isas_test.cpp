@@ -8,6 +8,7 @@
 #include "data.hpp"
 #include "isas.hpp"
 #include "lib/f32/kernel.hpp"
+#include "numerics.hpp"
 
 namespace {
 
@@ -20,16 +21,8 @@ fovea::f32::float_range range_at(int32_t place, const fovea::f32::float_rows& ro
 using fovea::f32::columns_job;
 using fovea::f32::float_rows;
 
-uint32_t bits_of(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-float float_of(uint32_t bits) {
-  float x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
+using numerics::bits_of;
+using numerics::float_of;
 
 template <class T>
 T quantized(float x, float scale, int32_t zero) {

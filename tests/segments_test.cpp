@@ -1,5 +1,5 @@
-// Keys and values in several pieces of memory: the bits of one piece, for all that a call may ask for, whatever
-// hidden keys hold.
+// Keys and values in several pieces of memory: the bits of one piece, for all that a call may ask for,
+// whatever hidden keys hold.
 #include "bit_set.hpp"
 #include "fovea/cache.h"
 #include "spoilt.hpp"

@@ -1,5 +1,6 @@
-// Layers against torch.nn.MultiheadAttention in float64: weights packed and separate, with and without biases,
-// kdim != vdim, padding. tests/golden/multihead_attention.py draws the same numbers and writes the results.
+// Layers against torch.nn.MultiheadAttention in float64: weights packed and separate, with and without
+// biases, kdim != vdim, padding. tests/golden/multihead_attention.py draws the same numbers and writes the
+// results.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -33,7 +33,7 @@ extern "C" {
 typedef struct fovea_cache_shape {
   int32_t kv_heads, dim, v_dim; /* v_dim 0 = dim; dims up to 1024 */
   int32_t capacity;             /* tokens of room; of a ring a multiple of 16, for I8 of 64 */
-  int32_t dtype;                /* FOVEA_F32, FOVEA_I8; F16 and BF16 are FOVEA_UNSUPPORTED for now */
+  int32_t dtype;                /* FOVEA_F32 or FOVEA_I8; any other is FOVEA_UNSUPPORTED */
   /* 0: the cache grows until it is full. Else a ring, for calls whose window_left is at most `window`: new
    * tokens replace tokens that no such call sees again. FOVEA_CACHE_RING gives its capacity. */
   int32_t window;

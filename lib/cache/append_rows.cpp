@@ -26,7 +26,7 @@ void append_f32(appending& a) {
 uint32_t size_bits(const float* row, int32_t dim) {
   uint32_t largest = 0;
   for (int32_t c = 0; c < dim; ++c) {
-    const uint32_t bits = f32::bits_of(row[c]) & 0x7fffffffu;
+    const uint32_t bits = bits_of(row[c]) & 0x7fffffffu;
     largest = bits > largest ? bits : largest;
   }
   return largest;
@@ -37,7 +37,7 @@ int32_t check_sizes(const appending& a, const rows& in, int32_t dim, float large
     for (int32_t i = 0; i < a.tokens; ++i) {
       const uint32_t bits = size_bits(in.row<float>(g, i), dim);
       if (bits >= 0x7f800000u) return FOVEA_NOT_FINITE;
-      if (bits > f32::bits_of(largest)) return FOVEA_RANGE;
+      if (bits > bits_of(largest)) return FOVEA_RANGE;
     }
   return FOVEA_OK;
 }
@@ -45,7 +45,7 @@ int32_t check_sizes(const appending& a, const rows& in, int32_t dim, float large
 // A row becomes bytes at to(c); returns its multiplier.
 template <class Place>
 int32_t quantize_row(const float* row, int32_t dim, float largest, int32_t greatest, Place to) {
-  const int32_t by = multiplier_for(f32::float_of(size_bits(row, dim)), largest, greatest);
+  const int32_t by = multiplier_for(float_of(size_bits(row, dim)), largest, greatest);
   const float step = static_cast<float>(by) * unit_of(largest, greatest);
   for (int32_t c = 0; c < dim; ++c) *to(c) = quantize(row[c], step);
   return by;

@@ -5,15 +5,13 @@
 
 #include "cache/quantize.hpp"
 #include "cache/token.hpp"
+#include "common/bits.hpp"
 
 namespace fovea::cache {
 namespace {
 
-bool finite_and_not_negative(float x) {
-  uint32_t bits;
-  __builtin_memcpy(&bits, &x, sizeof bits);
-  return bits < 0x7f800000u; // the sign is off, the exponent is not all ones
-}
+// The sign is off, the exponent is not all ones.
+bool finite_and_not_negative(float x) { return bits_of(x) < 0x7f800000u; }
 
 // Where everything stands, for a shape that is right but for its size. False on overflow.
 bool lay_out(header& h) {

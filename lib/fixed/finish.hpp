@@ -69,9 +69,9 @@ struct plain_writer {
   // float(acc) * (scale / float(sum)): two roundings, the same everywhere.
   static inline void write_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum,
                                   const fovea_fixed_scale& scale, int32_t count, float* out) {
-    const uint32_t by = divide_floats(scale.f32_scale, float_of(sum));
+    const uint32_t by = divide_floats(scale.f32_scale, float_from_integer(sum));
     for (int32_t c = 0; c < count; ++c) {
-      const uint32_t bits = multiply_floats(float_of(acc[c] - zero_sum), by);
+      const uint32_t bits = multiply_floats(float_from_integer(acc[c] - zero_sum), by);
       std::memcpy(out + c, &bits, sizeof bits);
     }
   }

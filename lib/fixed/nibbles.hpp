@@ -17,28 +17,6 @@ struct nibble_vectors {
   typedef uint16_t halves __attribute__((vector_size(4 * Lanes)));
 };
 
-// The scales of a group.
-template <int Lanes>
-FOVEA_INLINE void load_scales(const unsigned char* from,
-                              typename nibble_vectors<Lanes>::floats (&to)[16 / Lanes]) {
-#if defined(__AVX512F__)
-  if constexpr (Lanes == 16) {
-    to[0] = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-    return;
-  }
-#endif
-#if defined(__F16C__)
-  if constexpr (Lanes == 8) {
-    for (int i = 0; i < 2; ++i)
-      to[i] = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + i));
-    return;
-  }
-#endif
-  alignas(64) float x[16];
-  floats_of_halves(from, x);
-  std::memcpy(to, x, sizeof x);
-}
-
 template <class Dot, class... Shapes>
 struct nibble_product {
   static constexpr int lanes = Dot::lanes, regs = Dot::regs;
@@ -91,7 +69,7 @@ struct nibble_product {
       reg exact[M][regs];
       multiply_bytes<M>(tile + 4 * r, reinterpret_cast<const int8_t*>(tile + chunks_at), bytes, exact);
       floats by[regs];
-      load_scales<lanes>(scales, by);
+      Dot::load_halves(scales, by);
 #pragma GCC unroll 16
       for (int m = 0; m < M; ++m) {
         const float row = row_scales[static_cast<ptrdiff_t>(m) * groups + g];

@@ -24,8 +24,10 @@ void write_fixed_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, cons
 }
 
 uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum) {
-  return divide_floats(scale.f32_scale, float_of(sum));
+  return divide_floats(scale.f32_scale, float_from_integer(sum));
 }
-uint32_t fixed_float_product(int64_t acc, uint32_t by) { return multiply_floats(float_of(acc), by); }
+uint32_t fixed_float_product(int64_t acc, uint32_t by) {
+  return multiply_floats(float_from_integer(acc), by);
+}
 
 } // namespace fovea::fixed

@@ -116,7 +116,7 @@ int32_t quantize(const fovea_float_rows* x, float scale, int32_t zero, int8_t* s
   const void* out = s8 ? static_cast<const void*>(s8) : s16;
   const size_t element = s8 ? sizeof *s8 : sizeof *s16;
   if (const int32_t s = check(x, {{out, element, count::per_element, FOVEA_ARG_OUT, true}}, found)) return s;
-  if (!f32::is_finite(scale) || !(scale > 0)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  if (!is_finite(scale) || !(scale > 0)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   if (zero < -128 || zero > 127) return refusal(FOVEA_RANGE, FOVEA_ARG_OUT);
   f32::run_at(found.place, f32::quantize_job{found.in, scale, largest(found), zero, nullptr, s8, s16});
   return FOVEA_OK;
@@ -206,7 +206,7 @@ int32_t fovea_fixed_fold(const fovea_float_rows* x, const float* scales, int32_t
   rows_found found;
   if (const int32_t s = check_by_columns(x, scales, FOVEA_ARG_SCALE, out, found)) return s;
   for (int32_t c = 0; c < x->dim; ++c)
-    if (!f32::is_finite(scales[c]) || !(scales[c] > 0)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+    if (!is_finite(scales[c]) || !(scales[c] > 0)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   by_columns(found, divide ? f32::columns_job::quotient : f32::columns_job::product, scales, out);
   return FOVEA_OK;
 }

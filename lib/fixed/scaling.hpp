@@ -1,22 +1,12 @@
 // Between floats and exact sums: plain loops that compilers make into vectors. Products are rounded before
 // they are added. Functions are static: each ISA has copies of its own.
 #pragma once
+#include "common/bits.hpp"
 #include "fixed/groups.hpp"
 #include "fixed/product.hpp"
 #include "fixed/tile.hpp"
 
 namespace fovea::fixed {
-
-static inline uint32_t bits_of(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-static inline float float_from(uint32_t bits) {
-  float x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
 
 // As fovea_fixed_quantize_tokens, of one row. The bits of positive floats rise with them, and those of what
 // is not finite are above all others.
@@ -28,9 +18,9 @@ static float quantize_row(const float* __restrict x, int32_t count, int8_t* __re
   }
   if (size >= 0x7f800000) {
     std::memset(to, 0, static_cast<size_t>(count));
-    return float_from(0x7fc00000u);
+    return float_of(0x7fc00000u);
   }
-  const float least = 1.17549435e-38f, quotient = float_from(size) / 127;
+  const float least = 1.17549435e-38f, quotient = float_of(size) / 127;
   const float scale = size == 0 ? 1 : quotient < least ? least : quotient;
   for (int32_t c = 0; c < count; ++c) { // to nearest, halves to even, in the low byte
     const float pushed = x[c] / scale + 12582912.0f;

@@ -23,7 +23,7 @@ static constexpr uint32_t round_to_float(uint32_t sign, uint32_t mantissa, int32
          ((static_cast<uint32_t>(biased - 1) << 23) + bits); // the leading bit adds one to the exponent
 }
 
-static constexpr uint32_t float_of(int64_t x) {
+static constexpr uint32_t float_from_integer(int64_t x) {
   if (x == 0) return 0;
   const uint32_t sign = x < 0 ? float_sign : 0;
   uint64_t size = x < 0 ? uint64_t{0} - static_cast<uint64_t>(x) : static_cast<uint64_t>(x);

@@ -22,17 +22,17 @@ struct split_float {
   int32_t exponent;
 };
 split_float split(float x) {
-  const uint32_t bits = f32::bits_of(x);
-  return {f32::float_of((bits & 0x7fffffu) | 0x3f800000u), static_cast<int32_t>(bits >> 23) - 127};
+  const uint32_t bits = bits_of(x);
+  return {float_of((bits & 0x7fffffu) | 0x3f800000u), static_cast<int32_t>(bits >> 23) - 127};
 }
 
 // From scores of integers to octaves in Q16: q k scale log2(e) 2^16 as multiplier * 2^-shift. False if scores
 // could reach 2^28.
 bool set_scores(float q, float k, float scale, int32_t dim, fovea_fixed_scale& to) {
-  if (!(scale > 0) || f32::is_denormal(scale)) return false;
+  if (!(scale > 0) || is_denormal(scale)) return false;
   const split_float a = split(q), b = split(k), c = split(scale),
                     all = split(a.mantissa * b.mantissa * c.mantissa * f32::log2_e);
-  uint64_t multiplier = static_cast<uint64_t>((f32::bits_of(all.mantissa) & 0x7fffffu) | 0x800000u) << 7;
+  uint64_t multiplier = static_cast<uint64_t>((bits_of(all.mantissa) & 0x7fffffu) | 0x800000u) << 7;
   int32_t shift = 30 - 16 - (a.exponent + b.exponent + c.exponent + all.exponent);
   if (shift < 1) return false;
   const int32_t more = shift > 31 ? shift - 31 : 0; // very flat scores
@@ -48,7 +48,7 @@ bool set_scores(float q, float k, float scale, int32_t dim, fovea_fixed_scale& t
 bool set_output(float v, int32_t keys, fovea_fixed_scale& to) {
   float unit = v;
   for (int32_t most = 512; most < keys; most *= 2) unit *= 2;
-  to.f32_scale = f32::bits_of(unit);
+  to.f32_scale = bits_of(unit);
   return unit >= 0x1p-80f && unit <= 0x1p120f;
 }
 
@@ -58,7 +58,7 @@ float largest_of(int32_t place, const f32::float_rows& rows) {
   f32::run_at(place, f32::range_job{rows, &range});
   constexpr uint32_t infinity = 0x7f800000u, sign = 0x80000000u;
   if (static_cast<uint32_t>(range.high) >= infinity || range.low >= (infinity | sign)) return -1;
-  const float high = f32::float_of(static_cast<uint32_t>(range.high)), low = f32::float_of(range.low);
+  const float high = float_of(static_cast<uint32_t>(range.high)), low = float_of(range.low);
   return high > -low ? high : -low;
 }
 
@@ -154,7 +154,7 @@ bool quantize_head(const integer_head& head, const integer_rows& rows, fovea_fix
 } // namespace
 
 int32_t check_integer_options(const fovea_attention& how, int32_t most_keys) {
-  if (!f32::is_zero(how.softcap)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
+  if (!is_zero(how.softcap)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
   if (how.alibi) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ALIBI);
   if (how.sinks) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SINKS);
   if (how.mask.data && (how.mask.is_bias || how.mask.keys)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_MASK);

@@ -56,9 +56,9 @@ int32_t check_norms(const fovea_layer& w, layer_plan& p) {
   if (const int32_t s = f32::check_list(w.q_norm, p.dim, FOVEA_ARG_NORM, in[footprint::q_norm])) return s;
   if (const int32_t s = f32::check_list(w.k_norm, p.dim, FOVEA_ARG_NORM, in[footprint::k_norm])) return s;
   if (w.norm_plus_one & ~1) return refusal(FOVEA_RANGE, FOVEA_ARG_NORM);
-  if (!f32::is_finite(w.norm_epsilon)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_EPSILON);
+  if (!is_finite(w.norm_epsilon)) return refusal(FOVEA_NOT_FINITE, FOVEA_ARG_EPSILON);
   if (w.norm_epsilon < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_EPSILON);
-  p.norm_epsilon = f32::is_zero(w.norm_epsilon) ? 1e-6f : w.norm_epsilon;
+  p.norm_epsilon = is_zero(w.norm_epsilon) ? 1e-6f : w.norm_epsilon;
   return FOVEA_OK;
 }
 
@@ -174,7 +174,7 @@ int32_t check_memory(const fovea_layer_call& c, layer_plan& p) {
              : int32_t{FOVEA_OK};
 }
 
-bool is_zero(const fovea_in& in) {
+bool is_empty(const fovea_in& in) {
   return !in.data && !in.scales && !in.head_stride && !in.token_stride && !in.scale_head_stride &&
          !in.scale_token_stride && !in.dtype && !in.layout && !in.zero_point && !in.reserved;
 }
@@ -183,9 +183,8 @@ bool is_zero(const fovea_in& in) {
 int32_t check_options(const fovea_layer_call& c, layer_plan& p) {
   const fovea_attention& a = c.how;
   const fovea_out& o = a.out;
-  const bool no_tensors = is_zero(a.q) && is_zero(a.k) && is_zero(a.v) && !o.data && !o.head_stride &&
-                          !o.token_stride && f32::is_zero(o.scale) && !o.dtype && !o.zero_point &&
-                          !o.reserved;
+  const bool no_tensors = is_empty(a.q) && is_empty(a.k) && is_empty(a.v) && !o.data && !o.head_stride &&
+                          !o.token_stride && is_zero(o.scale) && !o.dtype && !o.zero_point && !o.reserved;
   const bool no_sizes = !a.q_heads && !a.kv_heads && !a.dim && !a.v_dim && !a.queries && !a.keys &&
                         !a.first_key;
   const bool empty = no_tensors && no_sizes && !a.part.index && !a.part.count && !a.partials &&

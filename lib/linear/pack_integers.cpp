@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "common/bits.hpp"
 #include "fixed/groups.hpp"
 #include "linear/element_bits.hpp"
 #include "linear/integers.hpp"
@@ -16,16 +17,6 @@ using fixed::group_scales;
 
 constexpr uint32_t infinity_bits = 0x7f800000u;
 
-uint32_t bits_of(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-float float_of(uint32_t bits) {
-  float x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
 float size_of(float x) { return float_of(bits_of(x) & 0x7fffffff); }
 
 uint16_t half_at(const unsigned char* at) {

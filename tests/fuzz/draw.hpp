@@ -31,7 +31,8 @@ inline size_t draw_scratch_size(bytes& in, size_t least, size_t promised, size_t
   }
 }
 
-// Causal, position, window of up to `widest` keys to each side, prefix, kept keys. Returns the byte that chose.
+// Causal, position, window of up to `widest` keys to each side, prefix, kept keys. Returns the byte that
+// chose.
 template <class Call>
 uint32_t draw_visibility(bytes& in, Call& call, int32_t widest) {
   const uint32_t which = in.byte();

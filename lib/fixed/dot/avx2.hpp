@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "fixed/dot/words.hpp"
+#include "fixed/groups.hpp"
 #include "fovea/fixed.h"
 
 namespace fovea::fixed {
@@ -13,6 +14,16 @@ struct avx2_registers {
   static FOVEA_INLINE reg load(const void* p) { return _mm256_loadu_si256(static_cast<const reg*>(p)); }
   static FOVEA_INLINE void store(void* p, reg x) { _mm256_storeu_si256(static_cast<reg*>(p), x); }
   static FOVEA_INLINE reg spread(int32_t x) { return _mm256_set1_epi32(x); }
+  template <class Floats>
+  static FOVEA_INLINE void load_halves(const void* p, Floats (&x)[2]) { // sixteen float16 as floats
+#if defined(__F16C__) // each core with AVX2 has it, but not each build
+    for (int i = 0; i < 2; ++i) x[i] = _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(p) + i));
+#else
+    alignas(32) float all[16];
+    floats_of_halves(static_cast<const unsigned char*>(p), all);
+    std::memcpy(x, all, sizeof all);
+#endif
+  }
   static FOVEA_INLINE reg first(int32_t x) { return _mm256_zextsi128_si256(_mm_cvtsi32_si128(x)); }
   static FOVEA_INLINE reg add(reg a, reg b) { return _mm256_add_epi32(a, b); }
   static FOVEA_INLINE reg larger(reg a, reg b) { return _mm256_max_epi32(a, b); }

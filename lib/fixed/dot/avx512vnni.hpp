@@ -17,6 +17,10 @@ struct avx512_registers {
   static FOVEA_INLINE reg load(const void* p) { return _mm512_loadu_si512(p); }
   static FOVEA_INLINE void store(void* p, reg x) { _mm512_storeu_si512(p, x); }
   static FOVEA_INLINE reg spread(int32_t x) { return _mm512_set1_epi32(x); }
+  template <class Floats>
+  static FOVEA_INLINE void load_halves(const void* p, Floats (&x)[1]) { // sixteen float16 as floats
+    x[0] = _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
+  }
   static FOVEA_INLINE reg first(int32_t x) { return _mm512_zextsi128_si512(_mm_cvtsi32_si128(x)); }
   static FOVEA_INLINE reg add(reg a, reg b) { return _mm512_add_epi32(a, b); }
   static FOVEA_INLINE reg larger(reg a, reg b) { return _mm512_max_epi32(a, b); }

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "fixed/dot/words.hpp"
+#include "fixed/groups.hpp"
 #include "fovea/fixed.h"
 
 namespace fovea::fixed {
@@ -14,6 +15,12 @@ struct sse41_registers {
   static FOVEA_INLINE reg load(const void* p) { return _mm_loadu_si128(static_cast<const reg*>(p)); }
   static FOVEA_INLINE void store(void* p, reg x) { _mm_storeu_si128(static_cast<reg*>(p), x); }
   static FOVEA_INLINE reg spread(int32_t x) { return _mm_set1_epi32(x); }
+  template <class Floats>
+  static FOVEA_INLINE void load_halves(const void* p, Floats (&x)[4]) { // sixteen float16 as floats
+    alignas(16) float all[16];
+    floats_of_halves(static_cast<const unsigned char*>(p), all);
+    std::memcpy(x, all, sizeof all);
+  }
   static FOVEA_INLINE reg first(int32_t x) { return _mm_cvtsi32_si128(x); }
   static FOVEA_INLINE reg add(reg a, reg b) { return _mm_add_epi32(a, b); }
   static FOVEA_INLINE reg larger(reg a, reg b) { return _mm_max_epi32(a, b); }
