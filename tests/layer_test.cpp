@@ -162,6 +162,8 @@ TEST_CASE("layers_have_the_same_bits_for_any_number_of_workers") {
           call.stage = FOVEA_LAYER_PROJECT;
           data::guarded<unsigned char> shared(fovea_layer_shared(&call)),
               scratch(fovea_layer_scratch_least(&call));
+          CHECK(shared.size() <=
+                FOVEA_LAYER_SHARED(some.tokens(), some.keys().back(), c.q_heads, c.kv_heads, c.dim, c.v_dim));
           call.shared = shared.data(), call.shared_size = shared.size();
           d.y.wipe();
           for (; call.stage < FOVEA_LAYER_END; ++call.stage)

@@ -48,6 +48,8 @@ int32_t check_weights(const fovea_layer& w, layer_plan& p) {
   if (w.attention != FOVEA_F32 && w.attention != FOVEA_I8)
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
   p.in_integers = w.attention == FOVEA_I8;
+  if (w.token_scales != 0 && !(w.token_scales == 1 && p.in_integers))
+    return refusal(FOVEA_RANGE, FOVEA_ARG_ATTENTION);
   return FOVEA_OK;
 }
 
