@@ -40,6 +40,7 @@ class fixed_problem {
   fixed_problem& sinks() { return sinks_on_ = true, *this; }
   fixed_problem& scale_per_head() { return per_head_ = true, *this; }
   fixed_problem& scale_per_key() { return per_key_ = true, *this; }
+  fixed_problem& all_tables() { return masked().biased().alibi().sinks().scale_per_head().scale_per_key(); }
   fixed_problem& s16(int32_t weight_bits = 0) { return s16_ = true, call_.weight_bits = weight_bits, *this; }
 
   const char* why() const { return why_; }

@@ -1,5 +1,5 @@
-// What may change the scores of a problem, and what a call tells beside its results: wishes in a shape,
-// memory in a problem.
+// What may change the scores of a problem, and what a call returns in addition to its outputs: wishes in a
+// shape, memory in a problem.
 #pragma once
 #include <limits>
 

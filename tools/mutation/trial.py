@@ -125,8 +125,8 @@ class Base:
             self.time_tests(stage)
 
     def join_tests(self, build, name):
-        objects = sorted((build / "tests/CMakeFiles").glob(f"{name}.dir/**/*.o")) + [
-            build / "tests/CMakeFiles/fovea_test_main.dir/main.cpp.o"]
+        folders = build / "tests/CMakeFiles"
+        objects = [o for part in (f"{name}_code", name, "fovea_test_main") for o in sorted((folders / f"{part}.dir").glob("**/*.o"))]
         joined = self.folder / f"{name}.o"
         must(["ld", "-r", "-o", joined, *objects])
         return joined
