@@ -1,6 +1,7 @@
 // Random histories of caches of int8: appends, truncates, resets, restores, with and without scales, in a
 // ring and behind a prefix. After each step attention has the bits of plain rows.
 #include "fixed_cache_model.hpp"
+#include "histories.hpp"
 
 using namespace fixed_cache;
 
@@ -85,15 +86,7 @@ class history {
   int32_t base_ = 0;
 };
 
-void random_histories(int32_t count, int32_t steps) {
-  for (int32_t seed = 1; seed <= count; ++seed) {
-    INFO("seed ", seed);
-    history h(static_cast<uint64_t>(seed));
-    for (int32_t n = 0; n < steps; ++n) h.step();
-  }
-}
-
 } // namespace
 
-TEST_CASE("int8 cache: random histories") { random_histories(sizeof(void*) == 8 ? 60 : 8, 25); }
-TEST_CASE("prove_int8_cache_histories" * doctest::skip()) { random_histories(10000, 25); }
+TEST_CASE("int8 cache: random histories") { random_histories<history>(sizeof(void*) == 8 ? 60 : 8, 25); }
+TEST_CASE("prove_int8_cache_histories" * doctest::skip()) { random_histories<history>(10000, 25); }

@@ -33,7 +33,7 @@ extern "C" {
 typedef struct fovea_cache_shape {
   int32_t kv_heads, dim, v_dim; /* v_dim 0 = dim; dims up to 1024 */
   int32_t capacity;             /* tokens of room; of a ring a multiple of 16, for I8 of 64 */
-  int32_t dtype;                /* FOVEA_F32 or FOVEA_I8; any other is FOVEA_UNSUPPORTED */
+  int32_t dtype;                /* FOVEA_F32, FOVEA_F16, FOVEA_BF16 or FOVEA_I8 */
   /* 0: the cache grows until it is full. Else a ring, for calls whose window_left is at most `window`: new
    * tokens replace tokens that no such call sees again. FOVEA_CACHE_RING gives its capacity. */
   int32_t window;
@@ -57,7 +57,8 @@ FOVEA_API int32_t fovea_cache_init(void *image, size_t size, const fovea_cache_s
 FOVEA_API int32_t fovea_cache_branch(void *image, size_t size, const fovea_cache_shape *shape,
                                      const void *parent, int32_t tokens);
 
-/* All of the tokens or none. F32 takes FOVEA_F32; I8 takes FOVEA_I8 without scales, and FOVEA_F32 with them.
+/* All of the tokens or none. F32 takes FOVEA_F32; F16 and BF16 take their own dtype, and FOVEA_F32, which is
+ * rounded to nearest even; I8 takes FOVEA_I8 without scales, and FOVEA_F32 with them. k and v have one dtype.
  * k is [kv_heads][tokens][dim], v is [kv_heads][tokens][v_dim]. */
 FOVEA_API int32_t fovea_cache_append(void *image, const fovea_in *k, const fovea_in *v, int32_t tokens);
 /* Forgets the tokens from `length` on. Of a ring, only as far as its window is still there. */

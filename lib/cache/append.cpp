@@ -14,7 +14,8 @@ int32_t check_rows(const opened& c, const fovea_in* in, int32_t tokens, int32_t 
   if (others || in->scales) return FOVEA_UNSUPPORTED;
   byte_range bytes, image;
   extent e{c.shape().kv_heads, tokens, 0, 0, dim};
-  const size_t element = dtype == FOVEA_F32 ? 4 : 1;
+  // Rows of another dtype than the image's are floats, or refused by the caller.
+  const size_t element = size_of(dtype == FOVEA_F32 ? 4 : c.at().element);
   if (const int32_t reason = place<false>(in->data, in->head_stride, in->token_stride, element, false, e,
                                           bytes))
     return reason;

@@ -20,7 +20,7 @@ bool lay_out(header& h) {
   const bool int8 = s.dtype == FOVEA_I8;
   at.step = int8 ? 64 : 16;
   at.first = down_to(h.base, at.step);
-  at.element = int8 ? 1 : 4;
+  at.element = element_of(s.dtype);
   at.depth = int8 ? up_to(s.dim, 16) : s.dim;
   at.width = int8 ? up_to(s.v_dim, 16) : s.v_dim;
   at.places = up_to(s.capacity, at.step);
@@ -78,7 +78,7 @@ FOVEA_ONCE int32_t check_shape(const fovea_cache_shape& wanted, header& h) {
   if (s.dim < 1 || s.dim > 1024) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
   if (s.v_dim < 0 || s.v_dim > 1024) return refusal(FOVEA_SIZE, FOVEA_ARG_V_DIM);
   if (!s.v_dim) s.v_dim = s.dim;
-  if (s.dtype != FOVEA_F32 && s.dtype != FOVEA_I8) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE);
+  if (!element_of(s.dtype)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE);
   if (s.capacity < 1 || s.capacity > greatest_tokens - h.base) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
   if (s.window < 0 || s.window > greatest_tokens) return refusal(FOVEA_RANGE, FOVEA_ARG_RING);
   if (s.keep_first < 0 || s.keep_first > greatest_tokens) return refusal(FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST);

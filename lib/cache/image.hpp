@@ -16,6 +16,13 @@ constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) & -step
 constexpr int32_t down_to(int32_t n, int32_t step) { return n & -step; }
 constexpr size_t size_of(int32_t n) { return static_cast<size_t>(static_cast<uint32_t>(n)); } // of a count
 
+// Bytes of a number; 0 of a dtype that no cache holds.
+constexpr int32_t element_of(int32_t dtype) {
+  if (dtype == FOVEA_I8) return 1;
+  if (dtype == FOVEA_F32) return 4;
+  return dtype == FOVEA_F16 || dtype == FOVEA_BF16 ? 2 : 0;
+}
+
 // What follows from a shape, as the header keeps it. A token has a place: those below `ring` stand in order,
 // later ones wrap.
 struct layout {

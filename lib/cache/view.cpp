@@ -89,5 +89,6 @@ int32_t fovea_cache_view(const void* image, fovea_segments* segments, fovea_atte
   if (p.c.holds_int8()) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
   if (const int32_t status = check_call(p.c, *a)) return status;
   fill(p, segments, *a);
+  a->k.dtype = a->v.dtype = p.c.shape().dtype;
   return FOVEA_OK;
 }
