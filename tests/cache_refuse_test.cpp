@@ -43,7 +43,7 @@ const bad_shape bad_shapes[] = {
      status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_SCALE)},
     {"only one scale", [](fovea_cache_shape& s) { s.dtype = FOVEA_I8, s.k_largest = 1; },
      status_of(FOVEA_RANGE, FOVEA_ARG_SCALE)},
-    {"a word of a later version", [](fovea_cache_shape& s) { s.reserved[5] = 1; },
+    {"a word of a later version", [](fovea_cache_shape& s) { s.reserved[3] = 1; },
      status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED)},
 };
 

@@ -4,10 +4,9 @@
 #include "cache/append.hpp"
 
 namespace fovea::cache {
-namespace {
 
-int32_t check_rows(const opened& c, const fovea_in* in, int32_t tokens, int32_t dim, int32_t dtype,
-                   rows& out) {
+FOVEA_ONCE int32_t check_rows(const opened& c, const fovea_in* in, int32_t tokens, int32_t dim, int32_t dtype,
+                              rows& out) {
   if (!in) return FOVEA_NULL;
   const ptrdiff_t others = (in->dtype ^ dtype) | in->layout | in->zero_point | in->reserved |
                            in->scale_head_stride | in->scale_token_stride;
@@ -23,6 +22,8 @@ int32_t check_rows(const opened& c, const fovea_in* in, int32_t tokens, int32_t 
   out = {static_cast<const unsigned char*>(in->data), e.head_stride, e.token_stride};
   return FOVEA_OK;
 }
+
+namespace {
 
 // Tokens that a call with this window may still see are never overwritten.
 FOVEA_ONCE int32_t check_ring_room(appending& a, int32_t after) {

@@ -54,7 +54,7 @@ struct layout {
 struct header {
   uint32_t magic, format;
   int32_t panel_order; // of I8, else 0
-  int32_t base;        // tokens that the parent holds; 0: there is no parent
+  int32_t base;        // tokens before those of this image: first_token, or those that the parent holds
   uint32_t base_sum;   // the checksum of the parent's own tokens below base
   uint32_t bytes_low, bytes_high;
   fovea_cache_shape shape; // with its defaults resolved
@@ -89,6 +89,9 @@ struct opened {
   const layout& at() const { return head->fixed.at; }
   bool holds_int8() const { return shape().dtype == FOVEA_I8; }
   bool scaled() const { return shape().score_multiplier != 0; }
+  bool smoothed() const { return shape().smooth_keys != 0; }
+  // It has no parent: its first token is the first one of all its views.
+  bool is_root() const { return head->fixed.base == shape().first_token; }
 
   unsigned char* bytes() const { return reinterpret_cast<unsigned char*>(head); }
   unsigned char* keys(int32_t kv_head) const {
@@ -104,6 +107,12 @@ struct opened {
   int16_t* weights(int32_t kv_head) const {
     return reinterpret_cast<int16_t*>(multipliers(shape().kv_heads)) +
            size_of(kv_head) * size_of(at().places);
+  }
+  // The mean key of a KV head, of smoothed keys.
+  float* mean(int32_t kv_head) const {
+    unsigned char* const behind = scaled() ? reinterpret_cast<unsigned char*>(weights(shape().kv_heads))
+                                           : values(shape().kv_heads);
+    return reinterpret_cast<float*>(behind) + size_of(kv_head) * size_of(shape().dim);
   }
   size_t size() const {
     return static_cast<size_t>(uint64_t{head->fixed.bytes_high} << 32 | head->fixed.bytes_low);
@@ -127,7 +136,8 @@ void commit(opened& c, slot next); // its generation and check are made here; it
 
 // The checksum of tokens from .. to-1 of the image.
 uint32_t sum_of_tokens(const opened& c, int32_t from, int32_t to);
-// The same over all tokens that the state promises.
+uint32_t sum_of_mean(const opened& c); // 0 where keys are not smoothed
+// The checksum of all that the state promises.
 uint32_t sum_of_all(const opened& c);
 
 } // namespace fovea::cache

@@ -3,6 +3,8 @@
 
 #include "cache/token.hpp"
 
+#include "common/bits.hpp"
+
 namespace fovea::cache {
 namespace {
 
@@ -28,9 +30,17 @@ uint32_t sum_of_tokens(const opened& c, int32_t from, int32_t to) {
   return sum;
 }
 
+uint32_t sum_of_mean(const opened& c) {
+  if (!c.smoothed()) return 0;
+  uint32_t sum = ~uint32_t{0}; // no token has this position
+  for (int32_t g = 0; g < c.shape().kv_heads; ++g)
+    for (int32_t i = 0; i < c.shape().dim; ++i) sum = mix_word(sum, bits_of(c.mean(g)[i]));
+  return end_of_token(sum);
+}
+
 uint32_t sum_of_all(const opened& c) {
   const int32_t ring = c.now.length < c.at().ring ? c.now.length : c.at().ring;
-  return sum_of_tokens(c, c.at().first, ring) + sum_of_tokens(c, c.now.oldest, c.now.length);
+  return sum_of_mean(c) + sum_of_tokens(c, c.at().first, ring) + sum_of_tokens(c, c.now.oldest, c.now.length);
 }
 
 void copy_token(const opened& to, const opened& from, int32_t token) {
