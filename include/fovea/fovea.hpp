@@ -119,7 +119,7 @@ class fixed_attention {
   // One query that sees all tokens so far: q and out are [Heads][Dim]. Without tokens, out becomes zeros.
   std::int32_t attend(const T* q, T* out) {
     const fovea_attention a = call(q, out);
-    return fovea_attend(&a, scratch_.bytes, sizeof scratch_.bytes);
+    return fovea_attend_f32(&a, scratch_.bytes, sizeof scratch_.bytes);
   }
 
   // The call that attend makes, for callers who want to change it.
