@@ -170,41 +170,6 @@ inline int32_t view(const std::vector<const void*>& images, fovea_segments& map,
   return FOVEA_OK;
 }
 
-// Until attention reads numbers of 16 bits: the same call on floats.
-struct widened {
-  std::vector<std::vector<float>> rows;
-  fovea_segments map = {};
-
-  void change(const cache_shape& s, fovea_attention& a) {
-    if (s.dtype == FOVEA_F32) return;
-    if (a.segments) {
-      map = *a.segments;
-      a.segments = &map;
-      for (int32_t i = 0; i < map.count; ++i) {
-        fovea_segment& at = map.at[i];
-        change(s, at.k, at.k_head_stride, (at.keys + 15) / 16 * 16 * s.dim);
-        change(s, at.v, at.v_head_stride, at.keys * s.width());
-      }
-    } else {
-      change(s, a.k.data, a.k.head_stride, (a.keys + 15) / 16 * 16 * s.dim);
-      change(s, a.v.data, a.v.head_stride, a.keys * s.width());
-    }
-    a.k.dtype = a.v.dtype = FOVEA_F32;
-  }
-  void change(const cache_shape& s, const void*& data, ptrdiff_t& stride, int32_t count) {
-    rows.emplace_back();
-    for (int32_t g = 0; g < s.kv_heads; ++g)
-      for (int32_t i = 0; i < count; ++i) {
-        const uint16_t half = static_cast<const uint16_t*>(data)[g * stride + i];
-        rows.back().push_back(s.dtype == FOVEA_F16 ? linear_model::f16_to_float(half)
-                                                   : linear_model::bf16_to_float(half));
-      }
-    rows.back().push_back(0);
-    data = rows.back().data();
-    stride = count;
-  }
-};
-
 inline std::vector<float> attend_to_cache(const cache_shape& s, const tokens& t,
                                           const std::vector<const void*>& images, int32_t queries,
                                           int32_t isa, int32_t parts = 1) {
@@ -214,8 +179,6 @@ inline std::vector<float> attend_to_cache(const cache_shape& s, const tokens& t,
   a.isa = isa;
   fovea_segments map = {};
   CHECK(view(images, map, a) == FOVEA_OK);
-  widened floats;
-  floats.change(s, a);
   for (int32_t i = 0; i < parts; ++i) {
     a.part = {i, parts};
     CHECK(run(a) == FOVEA_OK);

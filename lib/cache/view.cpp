@@ -3,6 +3,7 @@
 
 #include "cache/view.hpp"
 
+#include "cache/quantize.hpp"
 #include "cache/token.hpp"
 #include "common/bits.hpp"
 
@@ -79,6 +80,24 @@ FOVEA_ONCE void write_pieces(const pieces& p, fovea_segments& map) {
   }
 }
 
+static int32_t check_smoothed(const fovea_attention& a) {
+  if (!is_zero(a.softcap)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
+  if (a.sinks) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SINKS);
+  if (a.lse) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_LSE);
+  return a.weights.data && a.weights.stage ? refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS) : 0;
+}
+
+// Segments bring their tables themselves.
+static void fill_scales(const pieces& p, fovea_attention& a) {
+  const opened& c = p.c;
+  a.k.scale_unit = unit_of(c.shape().k_largest, c.shape().score_multiplier);
+  a.v.scale_unit = unit_of(c.shape().v_largest, greatest_weight);
+  if (a.segments) return;
+  a.k.scales = c.multipliers(0);
+  a.v.scales = c.weights(0);
+  a.k.scale_head_stride = a.v.scale_head_stride = c.at().places;
+}
+
 } // namespace fovea::cache
 
 int32_t fovea_cache_view(const void* image, fovea_segments* segments, fovea_attention* a) {
@@ -87,15 +106,12 @@ int32_t fovea_cache_view(const void* image, fovea_segments* segments, fovea_atte
   if (!a) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   pieces p;
   if (const int32_t status = find_pieces(image, segments, a->keys, p)) return status;
-  if (p.c.holds_int8()) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
   if (const int32_t status = check_call(p.c, *a)) return status;
-  if (p.c.smoothed()) {
-    if (!is_zero(a->softcap)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
-    if (a->sinks) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SINKS);
-    if (a->lse) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_LSE);
-    if (a->weights.data && a->weights.stage) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
-  }
+  if (p.c.smoothed())
+    if (const int32_t status = check_smoothed(*a)) return status;
   fill(p, segments, *a);
   a->k.dtype = a->v.dtype = p.c.shape().dtype;
+  if (p.c.holds_int8()) a->v.layout = FOVEA_PANELS;
+  if (p.c.scaled()) fill_scales(p, *a);
   return FOVEA_OK;
 }
