@@ -64,12 +64,16 @@ void attend_units(const plan& p, const workspace& w) {
   if (p.rows == 0) return; // however many heads and spans
   const route chosen = choose_route(p, w);
   const attention_kernel& isa = attention_at(p.isa);
+  const auto attend_tile = [&](const tile_job& job) {
+    isa.attend(job);
+    if (p.stored.out.dtype != FOVEA_F32 && job.span < 0) p.stored.kernel->write_rows(job);
+  };
   const int64_t first_panel = p.see.first_key / 16;
   packed_panels packed{first_panel, first_panel};
   int32_t kv_head = -1, heads = 0; // heads that are still to be attended, together; kv_head is the last
   const auto attend_heads = [&]() {
     if (heads)
-      isa.attend(
+      attend_tile(
           {&p, &w, chosen, &packed, kv_head + 1 - heads, heads, 0, heads * static_cast<int32_t>(p.rows), -1});
     heads = 0;
   };
@@ -82,8 +86,8 @@ void attend_units(const plan& p, const workspace& w) {
     }
     const int32_t rows = unit_row_count(p, u.row);
     for (int32_t r = 0; r < rows; r += w.rows)
-      isa.attend({&p, &w, chosen, &packed, u.kv_head, 1, u.row + r,
-                  static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
+      attend_tile({&p, &w, chosen, &packed, u.kv_head, 1, u.row + r,
+                   static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
   });
   attend_heads();
 }
@@ -101,7 +105,14 @@ int32_t attend(const plan& p, void* scratch, size_t scratch_size) {
 
 int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_size) {
   fovea::f32::plan p;
-  if (const int32_t s = fovea::f32::make_plan(call, p)) return s;
+  if (const int32_t s = fovea::f32::make_any_plan(call, p)) return s;
+  if (p.stored.any()) p.stored.kernel = &fovea::f32::stored_kernel_at(p.isa);
+  return fovea::f32::attend(p, scratch, scratch_size);
+}
+
+int32_t fovea_attend_f32(const fovea_attention* call, void* scratch, size_t scratch_size) {
+  fovea::f32::plan p;
+  if (const int32_t s = fovea::f32::make_plan(call, p, nullptr)) return s;
   return fovea::f32::attend(p, scratch, scratch_size);
 }
 
@@ -109,7 +120,7 @@ int32_t fovea_merge(const fovea_attention* call) {
   using namespace fovea;
   using namespace fovea::f32;
   plan p;
-  if (const int32_t s = make_plan(call, p)) return s;
+  if (const int32_t s = make_any_plan(call, p)) return s;
   if (!p.partials) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
   run_at(p.isa, merge_job{&p});
   return FOVEA_OK;
@@ -117,14 +128,14 @@ int32_t fovea_merge(const fovea_attention* call) {
 
 int32_t fovea_check(const fovea_attention* call) {
   fovea::f32::plan p;
-  return fovea::f32::make_plan(call, p);
+  return fovea::f32::make_any_plan(call, p);
 }
 
 size_t fovea_scratch_least(const fovea_attention* call) {
-  return fovea::scratch_of(call, fovea::f32::make_plan, fovea::f32::least_scratch);
+  return fovea::scratch_of(call, fovea::f32::make_any_plan, fovea::f32::least_scratch);
 }
 size_t fovea_scratch_best(const fovea_attention* call) {
-  return fovea::scratch_of(call, fovea::f32::make_plan, fovea::f32::best_scratch);
+  return fovea::scratch_of(call, fovea::f32::make_any_plan, fovea::f32::best_scratch);
 }
 
 size_t fovea_partials_size(const fovea_attention* call) {
@@ -134,5 +145,5 @@ size_t fovea_partials_size(const fovea_attention* call) {
   a.partials_size = 0;
   fovea::f32::plan p;
   size_t bytes;
-  return fovea::f32::make_plan(&a, p) || !fovea::f32::partials_bytes(p, bytes) ? 0 : bytes;
+  return fovea::f32::make_any_plan(&a, p) || !fovea::f32::partials_bytes(p, bytes) ? 0 : bytes;
 }

@@ -230,7 +230,7 @@ int32_t attend_in_integers(const integer_head& head, void* scratch, size_t size)
   const integer_rows rows = cut(head, static_cast<int8_t*>(scratch) + (64 - address % 64) % 64);
   const int64_t used = bytes_of_integers(head.p, head.a.queries, head.a.keys);
   fovea_fixed_attention f = call_of(head, rows);
-  if (!quantize_head(head, rows, f.scale)) return fovea_attend(&head.a, scratch, size);
+  if (!quantize_head(head, rows, f.scale)) return fovea_attend_f32(&head.a, scratch, size);
   return fovea_fixed_attend(&f, static_cast<int8_t*>(scratch) + used, size - static_cast<size_t>(used));
 }
 

@@ -178,7 +178,7 @@ int32_t check_memory(const fovea_layer_call& c, layer_plan& p) {
 
 bool is_empty(const fovea_in& in) {
   return !in.data && !in.scales && !in.head_stride && !in.token_stride && !in.scale_head_stride &&
-         !in.scale_token_stride && !in.dtype && !in.layout && !in.zero_point && !in.reserved;
+         !in.scale_token_stride && !in.dtype && !in.layout && !in.zero_point && is_zero(in.scale_unit);
 }
 
 // The attention's options come from the caller; its tensors and sizes are the layer's.
