@@ -99,7 +99,7 @@ inline int32_t ask_for_later_features(fovea_attention& a, data::lottery& lot) {
   const word words[] = {{&in.reserved, later},
                         {&a.out.reserved, later},
                         {&a.weights.reserved, later},
-                        {&a.reserved[lot.between(0, static_cast<int32_t>(std::size(a.reserved)) - 1)], later},
+                        {&a.k.reserved, later},
                         {&in.dtype, argument},
                         {&in.layout, argument},
                         {&in.zero_point, argument},

@@ -41,7 +41,6 @@ inline bool fixed_counts_are_legal(const fovea_fixed_attention& a, judge& j) {
 
 inline void fixed_types_are_legal(const fovea_fixed_attention& a, judge& j) {
   int32_t reserved = a.q.reserved | a.k.reserved | a.v.reserved;
-  for (int32_t word : a.reserved) reserved |= word;
   j.forbid(reserved != 0 || a.softcap != 0, "a reserved word or a softcap");
   j.forbid((a.flags & ~(FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW)) != 0, "an unknown flag");
   const bool s16 = a.q.dtype == FOVEA_FIXED_S16;
