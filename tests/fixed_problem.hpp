@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "data.hpp"
 #include "fixed_reference.hpp"
 #include "fovea/fixed.hpp"
 
@@ -28,6 +29,10 @@ class fixed_problem {
   fixed_problem& keep_first(int32_t n) { return call_.keep_first = n, *this; }
   fixed_problem& prefix(int32_t n) { return call_.prefix = n, *this; }
   fixed_problem& first_key(int32_t n) { return call_.first_key = n, *this; }
+  fixed_problem& chunk(int32_t keys, int32_t left) {
+    return pattern_.chunk = keys, pattern_.left_chunks = left, *this;
+  }
+  fixed_problem& tree(uint32_t seed) { return tree_ = seed, causal(); }
   fixed_problem& max_keys(int32_t n) { return call_.max_keys = n, *this; }
   fixed_problem& steepness(double x) { return steepness_ = x, *this; }
   fixed_problem& zeros(int32_t q, int32_t k, int32_t v, int32_t result) {
@@ -81,6 +86,9 @@ class fixed_problem {
   std::vector<int16_t> q16_, k16_, v16_, value_weights_;
   std::vector<int32_t> sums_, multipliers_, bias_, slopes_, sink_logits_;
   std::vector<uint8_t> mask_;
+  fovea_pattern pattern_{};
+  uint32_t tree_ = 0; // the seed of its form; 0: none
+  std::vector<int16_t> parents_;
   std::vector<fovea_fixed_scale> scales_;
 };
 
@@ -192,6 +200,12 @@ inline void fixed_problem::make_options() {
   }
   if (alibi_on_) call_.alibi = slopes_.data();
   if (sinks_on_) call_.sinks = sink_logits_.data();
+  if (pattern_.chunk || tree_) call_.pattern = &pattern_;
+  if (!tree_) return;
+  data::lottery lot(tree_);
+  parents_.resize(static_cast<size_t>(call_.queries));
+  pattern::draw_tree(parents_.data(), call_.queries, [&](int32_t a, int32_t b) { return lot.between(a, b); });
+  pattern_.parents = parents_.data();
 }
 
 inline const fovea_fixed_attention& fixed_problem::make(int32_t out_type, uint32_t seed) {

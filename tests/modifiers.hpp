@@ -5,6 +5,7 @@
 
 #include "data.hpp"
 #include "fovea/fovea.h"
+#include "pattern_reference.hpp"
 
 enum class mask_kind { none, shown, bias };
 
@@ -15,6 +16,8 @@ struct modifier_wish {
   mask_kind mask = mask_kind::none;
   bool mask_by_head = false, mask_by_query = false;
   bool lse = false, weights = false;
+  int32_t chunk = 0, left_chunks = 0;
+  uint32_t tree = 0; // the seed of its form; 0: none
 };
 
 class modifier_memory {
@@ -25,6 +28,8 @@ class modifier_memory {
     if (wish.lse) lse = data::guarded<float>(static_cast<size_t>(a.q_heads) * static_cast<size_t>(a.queries));
     if (wish.weights) weights = data::guarded<float>(count_weights(a));
     if (wish.mask != mask_kind::none) make_mask(a, 7 * seed + 6);
+    order.chunk = wish.chunk, order.left_chunks = wish.left_chunks;
+    if (wish.tree != 0) make_tree(a.queries);
   }
 
   void enter(fovea_attention& a) const {
@@ -32,6 +37,7 @@ class modifier_memory {
     a.sinks = wish_.sinks > 0 ? sinks.data() : nullptr;
     a.lse = wish_.lse ? const_cast<float*>(lse.data()) : nullptr;
     a.weights.data = wish_.weights ? const_cast<float*>(weights.data()) : nullptr;
+    a.pattern = wish_.chunk != 0 || wish_.tree != 0 ? &order : nullptr;
     if (wish_.mask == mask_kind::none) return;
     a.mask.is_bias = wish_.mask == mask_kind::bias;
     a.mask.data = a.mask.is_bias != 0 ? static_cast<const void*>(bias.data()) : shown.data();
@@ -46,7 +52,7 @@ class modifier_memory {
   void wipe() { lse.wipe(), weights.wipe(); }
   bool guards_hold() const {
     return alibi.guards_hold() && sinks.guards_hold() && shown.guards_hold() && bias.guards_hold() &&
-           lse.guards_hold() && weights.guards_hold();
+           lse.guards_hold() && weights.guards_hold() && parents.guards_hold();
   }
   bool nothing_told() const { return lse.nothing_written() && weights.nothing_written(); }
 
@@ -62,8 +68,17 @@ class modifier_memory {
 
   data::guarded<float> alibi{0}, sinks{0}, bias{0}, lse{0}, weights{0};
   data::guarded<unsigned char> shown{0};
+  data::guarded<int16_t> parents{0};
+  fovea_pattern order = {};
 
  private:
+  void make_tree(int32_t queries) {
+    data::lottery lot(wish_.tree);
+    parents = data::guarded<int16_t>(static_cast<size_t>(queries));
+    pattern::draw_tree(parents.data(), queries, [&](int32_t a, int32_t b) { return lot.between(a, b); });
+    order.parents = parents.data();
+  }
+
   static data::guarded<float> noise_of(int32_t count, uint32_t seed, float size) {
     data::guarded<float> numbers(static_cast<size_t>(count));
     for (int32_t n = 0; n < count; ++n)

@@ -147,7 +147,8 @@ bool is_idle(const fovea_attention& a) {
   if (!a.partials) return comes_after_work(a, a.keys, 1);
   if (a.keys < 0 || a.first_key < 0) return false;
   const int64_t end = int64_t{a.first_key} + a.keys;
-  const int32_t spans = a.keys ? static_cast<int32_t>((end - 1) / span_keys) - a.first_key / span_keys + 1 : 0;
+  const int32_t spans = a.keys ? static_cast<int32_t>((end - 1) / span_keys) - a.first_key / span_keys + 1
+                               : 0;
   return comes_after_work(a, keys_of_units(a.keys, true), spans);
 }
 

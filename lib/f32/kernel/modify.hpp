@@ -24,11 +24,11 @@ FOVEA_INLINE typename Isa::reg soft_capped(typename Isa::reg s, typename Isa::re
   return Isa::inside(s, minus_infinity, 0, Isa::sub(Isa::spread(0), y), y);
 }
 
-struct row_bias {       // of one row within one block
-  float slope;          // times log2(e), negative: what ALiBi takes per key of distance
-  float distance;       // position of the query - first key of the block
-  const float* bias;    // of the block's keys, or null
-  const uint8_t* shown; // the same of a bool mask
+struct row_bias {                    // of one row within one block
+  float slope;                       // times log2(e), negative: what ALiBi takes per key of distance
+  float distance;                    // position of the query - first key of the block
+  const float* bias;                 // of the block's keys, or null
+  const uint8_t* shown;              // the same of a bool mask
   const tree_path<block_keys>* path; // null: no tree hides keys of the block
 };
 
@@ -78,8 +78,7 @@ FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row, tree
   const int32_t query = static_cast<int32_t>(at.query);
   if (b.in_tree) path.find(p.tree, query, b.first_key);
   const int64_t before = p.tree.parents && m.alibi ? depth_of(p.tree, query) : query;
-  return {m.alibi ? -m.alibi[at.head] * log2_e : 0,
-          static_cast<float>(p.see.position + before - b.first_key),
+  return {m.alibi ? -m.alibi[at.head] * log2_e : 0, static_cast<float>(p.see.position + before - b.first_key),
           m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr,
           b.in_tree ? &path : nullptr};
 }
@@ -120,8 +119,7 @@ FOVEA_INLINE f32x16<Isa> read_mask(const row_bias& m, int j, int a, int b) {
     if (m.bias) return f32x16<Isa>::load(m.bias + j);
     write_out<Isa>(m.shown + j, mask);
   } else {
-    for (int i = 0; i < 16; ++i)
-      mask[i] = i < a || i >= b ? 0 : mask_at(m, j + i);
+    for (int i = 0; i < 16; ++i) mask[i] = i < a || i >= b ? 0 : mask_at(m, j + i);
   }
   return f32x16<Isa>::load(mask);
 }

@@ -145,8 +145,8 @@ class rows_of_tile {
   // What each row sees, or what all of them see.
   void find_seen(int head_in_group, int64_t query, const seen& begins, const seen& ends) const {
     const visibility& see = job_.p->see;
-    const bool same_begin = Isa::lanes > 1 && begins.head == ends.head &&
-                            begins.from == ends.from && !see.chunk; // so only the end moves
+    const bool same_begin = Isa::lanes > 1 && begins.head == ends.head && begins.from == ends.from &&
+                            !see.chunk; // so only the end moves
     const int group = job_.p->group, rows = same_keys ? 1 : job_.rows;
     seen s = begins, *sees = w_.sees;
     for (int r = 0; r < rows; ++r) {

@@ -200,7 +200,8 @@ __attribute__((noinline)) void modified_softmax_step(const tile_job& job, const 
   const bool moved = raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
     alignas(64) float peak[Isa::lanes] = {};
     tree_path<block_keys> path;
-    for (int r = from; r < to; ++r) peak[r - from] = modify_row<Isa>(job, b.runs, r, bias_of(job, b, r, path));
+    for (int r = from; r < to; ++r)
+      peak[r - from] = modify_row<Isa>(job, b.runs, r, bias_of(job, b, r, path));
     return one_register<Isa>::load(peak);
   });
   weigh<Isa, true, same_keys::none>(job, b, first_q, moved);
