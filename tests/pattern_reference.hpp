@@ -1,6 +1,7 @@
 // What a fovea_pattern means, one query and one key at a time, for calls of floats and of integers.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "fovea/fovea.h"
 
@@ -52,6 +53,12 @@ bool sees(const Call& a, int64_t i, int64_t key) {
     return false;
   if ((a.flags & FOVEA_WINDOW) == 0) return true;
   return (a.window_left < 0 || p - a.window_left <= j) && (a.window_right < 0 || j <= p + a.window_right);
+}
+
+inline std::string in_words(const fovea_pattern* x) {
+  if (x == nullptr) return "";
+  return ", chunk " + std::to_string(x->chunk) + " and " + std::to_string(x->left_chunks) +
+         (x->parents == nullptr ? "" : ", a tree");
 }
 
 // Parents of `count` queries: chains, brothers, trees of any form. `draw(low, high)` returns a number.

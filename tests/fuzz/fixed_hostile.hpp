@@ -143,6 +143,7 @@ inline void check_hostile(const fovea_fixed_attention& before, memory& all, byte
   fovea_fixed_attention a = before;
   for (int32_t changes = in.between(1, 3); changes > 0; --changes)
     in.one_in(2) ? change_pointer(a, in) : change_number(a, in);
+  make_checkable(a);
   if (!scales_are_there(a, all)) return;
   const naming name([&] { return in_words(a); });
   judge j;

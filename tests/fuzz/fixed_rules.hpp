@@ -107,6 +107,7 @@ inline void tables_are_legal(const fovea_fixed_attention& a, judge& j) {
   table(a.bias.data, a.q_heads, a.bias.head_stride, a.queries, a.bias.query_stride, a.keys, 4, "bias");
   table(a.alibi, 1, 0, 1, 0, a.q_heads, 4, "alibi");
   table(a.sinks, 1, 0, 1, 0, a.q_heads, 4, "sinks");
+  pattern_is_legal(a, j);
 }
 
 inline range head_scales_of(const fovea_fixed_attention& a) {

@@ -113,6 +113,7 @@ inline void check_hostile(fovea_attention a, memory& all, bytes& in) {
       in.one_in(2) ? change_pointer(a, in) : change_number(a, in);
     }
   }
+  make_checkable(a);
   if (!tables_are_there(a, all)) return;
   const naming name([&] { return in_words(a); });
   judge j;

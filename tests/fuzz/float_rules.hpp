@@ -114,6 +114,7 @@ inline void judge_call(const fovea_attention& call, bool readable, judge& j) {
                  "k"));
   j.read(j.cover(a.v.data, range_of(a.v.data, kv_heads, a.v.head_stride, a.keys, a.v.token_stride, v_dim, 4),
                  4, "v"));
+  pattern_is_legal(a, j);
   numbers_of_heads(a, a.alibi, readable, j, "alibi");
   numbers_of_heads(a, a.sinks, readable, j, "sinks");
   if (a.mask.data != nullptr) {
