@@ -99,7 +99,6 @@ inline int32_t ask_for_later_features(fovea_attention& a, data::lottery& lot) {
   if (lot.one_in(12)) return in.scale_unit = 1, argument;
   const word words[] = {{&a.out.reserved, later},
                         {&a.weights.reserved, later},
-                        {&a.reserved[lot.between(0, static_cast<int32_t>(std::size(a.reserved)) - 1)], later},
                         {&in.dtype, argument},
                         {&in.layout, argument},
                         {&in.zero_point, argument},

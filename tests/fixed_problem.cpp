@@ -117,6 +117,12 @@ void fixed_problem::make_options() {
   }
   if (alibi_on_) call_.alibi = slopes_.data();
   if (sinks_on_) call_.sinks = sink_logits_.data();
+  if (pattern_.chunk || tree_) call_.pattern = &pattern_;
+  if (!tree_) return;
+  data::lottery lot(tree_);
+  parents_.resize(static_cast<size_t>(call_.queries));
+  pattern::draw_tree(parents_.data(), call_.queries, [&](int32_t a, int32_t b) { return lot.between(a, b); });
+  pattern_.parents = parents_.data();
 }
 
 const fovea_fixed_attention& fixed_problem::make(int32_t out_type, uint32_t seed) {

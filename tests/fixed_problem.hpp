@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "data.hpp"
 #include "fovea/fixed.hpp"
 
 enum class filling { noise, uniform, extremes, rising, lowest, one_key, outliers };
@@ -29,6 +30,10 @@ class fixed_problem {
   fixed_problem& keep_first(int32_t n) { return call_.keep_first = n, *this; }
   fixed_problem& prefix(int32_t n) { return call_.prefix = n, *this; }
   fixed_problem& first_key(int32_t n) { return call_.first_key = n, *this; }
+  fixed_problem& chunk(int32_t keys, int32_t left) {
+    return pattern_.chunk = keys, pattern_.left_chunks = left, *this;
+  }
+  fixed_problem& tree(uint32_t seed) { return tree_ = seed, causal(); }
   fixed_problem& max_keys(int32_t n) { return call_.max_keys = n, *this; }
   fixed_problem& steepness(double x) { return steepness_ = x, *this; }
   fixed_problem& zeros(int32_t q, int32_t k, int32_t v, int32_t result) {
@@ -83,5 +88,8 @@ class fixed_problem {
   std::vector<int16_t> q16_, k16_, v16_, value_weights_;
   std::vector<int32_t> sums_, multipliers_, bias_, slopes_, sink_logits_;
   std::vector<uint8_t> mask_;
+  fovea_pattern pattern_{};
+  uint32_t tree_ = 0; // the seed of its form; 0: none
+  std::vector<int16_t> parents_;
   std::vector<fovea_fixed_scale> scales_;
 };

@@ -71,7 +71,7 @@ TEST_CASE("int8: what is not offered and what cannot be is refused by name") {
       {"a softcap", FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP,
        [](fovea_fixed_attention& a) { a.softcap = 1 << 20; }},
       {"a reserved word", FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED,
-       [](fovea_fixed_attention& a) { *(std::end(a.reserved) - 1) = 1; }},
+       [](fovea_fixed_attention& a) { a.v.reserved = 1; }},
       {"an unknown flag", FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS,
        [](fovea_fixed_attention& a) { a.flags = 1 << 20; }},
       {"more keys than max_keys", FOVEA_SIZE, FOVEA_ARG_KEYS,

@@ -22,8 +22,17 @@ modifier_memory::modifier_memory(const fovea_attention& a, const modifier_wish& 
   if (wish.lse) lse = data::guarded<float>(static_cast<size_t>(a.q_heads) * static_cast<size_t>(a.queries));
   if (wish.weights) weights = data::guarded<float>(count_weights(a));
   if (wish.mask != mask_kind::none) make_mask(a, 7 * seed + 6);
+  order.chunk = wish.chunk, order.left_chunks = wish.left_chunks;
+  if (wish.tree != 0) make_tree(a.queries);
 }
 modifier_memory::~modifier_memory() = default;
+
+void modifier_memory::make_tree(int32_t queries) {
+  data::lottery lot(wish_.tree);
+  parents = data::guarded<int16_t>(static_cast<size_t>(queries));
+  pattern::draw_tree(parents.data(), queries, [&](int32_t a, int32_t b) { return lot.between(a, b); });
+  order.parents = parents.data();
+}
 
 // Rows stand three elements apart; between them is what nobody may read.
 void modifier_memory::make_mask(const fovea_attention& a, uint32_t seed) {

@@ -5,6 +5,7 @@
 
 #include "data.hpp"
 #include "fovea/fovea.h"
+#include "pattern_reference.hpp"
 
 enum class mask_kind { none, shown, bias };
 
@@ -15,6 +16,8 @@ struct modifier_wish {
   mask_kind mask = mask_kind::none;
   bool mask_by_head = false, mask_by_query = false;
   bool lse = false, weights = false;
+  int32_t chunk = 0, left_chunks = 0;
+  uint32_t tree = 0; // the seed of its form; 0: none
 };
 
 class modifier_memory {
@@ -27,6 +30,7 @@ class modifier_memory {
     a.sinks = wish_.sinks > 0 ? sinks.data() : nullptr;
     a.lse = wish_.lse ? const_cast<float*>(lse.data()) : nullptr;
     a.weights.data = wish_.weights ? const_cast<float*>(weights.data()) : nullptr;
+    a.pattern = wish_.chunk != 0 || wish_.tree != 0 ? &order : nullptr;
     if (wish_.mask == mask_kind::none) return;
     a.mask.is_bias = wish_.mask == mask_kind::bias;
     a.mask.data = a.mask.is_bias != 0 ? static_cast<const void*>(bias.data()) : shown.data();
@@ -41,7 +45,7 @@ class modifier_memory {
   void wipe() { lse.wipe(), weights.wipe(); }
   bool guards_hold() const {
     return alibi.guards_hold() && sinks.guards_hold() && shown.guards_hold() && bias.guards_hold() &&
-           lse.guards_hold() && weights.guards_hold();
+           lse.guards_hold() && weights.guards_hold() && parents.guards_hold();
   }
   bool nothing_told() const { return lse.nothing_written() && weights.nothing_written(); }
 
@@ -57,10 +61,13 @@ class modifier_memory {
 
   data::guarded<float> alibi{0}, sinks{0}, bias{0}, lse{0}, weights{0};
   data::guarded<unsigned char> shown{0};
+  data::guarded<int16_t> parents{0};
+  fovea_pattern order = {};
 
  private:
   void make_mask(const fovea_attention& a, uint32_t seed);
   void draw(uint32_t seed, int32_t head, int32_t query, int32_t key);
+  void make_tree(int32_t queries);
 
   modifier_wish wish_;
   ptrdiff_t head_stride_ = 0, query_stride_ = 0;

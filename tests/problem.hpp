@@ -33,6 +33,8 @@ struct shape {
   shape& prefix(int32_t keys) { return options.prefix = keys, *this; }
   shape& keep_first(int32_t keys) { return options.keep_first = keys, *this; }
   shape& first_key(int32_t j) { return options.first_key = j, *this; }
+  shape& chunk(int32_t keys, int32_t left) { return wish.chunk = keys, wish.left_chunks = left, *this; }
+  shape& tree(uint32_t seed) { return wish.tree = seed, causal(); }
   shape& scale(float x) { return options.flags |= FOVEA_SCALE, options.scale = x, *this; }
   shape& softcap(float cap) { return options.softcap = cap, *this; }
   shape& alibi(float slopes = 0.3f) { return wish.slopes = slopes, *this; }

@@ -39,9 +39,11 @@ const later_feature later_features[] = {
     {"a zero point of out", FOVEA_ARG_OUT, [](fovea_attention& a) { a.out.zero_point = 1; }},
     {"a scale of out", FOVEA_ARG_OUT, [](fovea_attention& a) { a.out.scale = 0.5f; }},
     {"a ring", FOVEA_ARG_RING, [](fovea_attention& a) { a.ring = 1; }},
+#if UINTPTR_MAX <= 0xffffffff
     {"a reserved word of the call", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.reserved[0] = 1; }},
     {"the last reserved word of the call", FOVEA_ARG_RESERVED,
      [](fovea_attention& a) { *(std::end(a.reserved) - 1) = -1; }},
+#endif
     {"a unit of scales of q", FOVEA_ARG_Q, [](fovea_attention& a) { a.q.scale_unit = 1; }},
     {"a unit of scales of k", FOVEA_ARG_K, [](fovea_attention& a) { a.k.scale_unit = 1; }},
     {"a unit of scales of v", FOVEA_ARG_V, [](fovea_attention& a) { a.v.scale_unit = 1; }},

@@ -141,8 +141,9 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_VALUES = 0x3e,
   FOVEA_ARG_SEGMENTS = 0x3f,
   FOVEA_ARG_IMAGE = 0x40, /* of cache.h */
-  FOVEA_ARG_PARENT = 0x41,
-  FOVEA_ARG_MEAN = 0x42,
+  FOVEA_ARG_PARENT = 0x41, /* of cache.h, and of a fovea_pattern */
+  FOVEA_ARG_MEAN = 0x42,   /* of cache.h */
+  FOVEA_ARG_CHUNK = 0x43,
   FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)
@@ -213,6 +214,21 @@ typedef struct fovea_segments {
   fovea_segment at[FOVEA_SEGMENTS_MAX];
 } fovea_segments;
 
+/* What one rule for all queries does not say. A zeroed pattern changes nothing. */
+#define FOVEA_TREE_MAX 1024
+typedef struct fovea_pattern {
+  /* null, or [queries]: a tree of drafts, as in speculative decoding. The last `queries` keys are those of
+   * the queries. Query i follows query parents[i], which is less than i, or the cache if it is -1; of the
+   * last `queries` keys it sees only its own and those of the queries it follows, near or far. Its position,
+   * and that of its key, is the number of keys before its path: the key of query 0 plus its depth in the
+   * tree. FOVEA_CAUSAL must be set, and up to FOVEA_TREE_MAX queries are allowed. */
+  const int16_t *parents;
+  /* Keys of a chunk, or 0. Chunks begin at multiples of it. A query sees the whole chunk of its position,
+   * with FOVEA_CAUSAL up to its position, and `left_chunks` chunks before it; negative: all. */
+  int32_t chunk, left_chunks;
+  int32_t reserved[4];
+} fovea_pattern;
+
 typedef struct fovea_attention {
   fovea_in q, k, v;
   fovea_out out;
@@ -237,10 +253,16 @@ typedef struct fovea_attention {
   int32_t ring;         /* 0 */
   /* null: all keys stand in k and v. Else where they stand; k.data, v.data and their strides are not used. */
   const fovea_segments *segments;
-  int32_t reserved[4 - sizeof(void *) / 4];
+  const fovea_pattern *pattern; /* null: none */
+#if UINTPTR_MAX <= 0xffffffff
+  int32_t reserved[2];
+#endif
 } fovea_attention;
 /* Query i is at position p = position + i. It sees key j when first_key <= j < first_key + keys and
  *   j < prefix or ((not causal or j <= p) and (no window or j < keep_first or p - left <= j <= p + right)).
+ * With chunks of c keys it must be j < prefix, or also
+ *   j / c <= p / c and (j < keep_first or p / c - left_chunks <= j / c).
+ * In a tree, p and j are positions as fovea_pattern says, for alibi and windows alike.
  * A key that a row does not see contributes nothing, whatever it holds. Memory outside the given rows is
  * never read. */
 

@@ -62,8 +62,8 @@ typedef struct fovea_layer_call {
   const int32_t *positions;   /* [tokens] for RoPE, of queries and keys; null = first_position and on */
   void *cache;                /* null. Keys and values of earlier tokens: not in this version */
   /* Options of the attention, for each sequence alike: flags, position, window, prefix, keep_first, scale,
-   * softcap, alibi, sinks, mask, lse, weights and isa. All else is zero. In self-attention the position of
-   * token 0 is 0 if it is not given. Of several sequences, lse [heads][queries] and weights
+   * softcap, alibi, sinks, mask, lse, weights, a pattern without parents, and isa. All else is zero. In
+   * self-attention the position of token 0 is 0 if it is not given. Of several sequences, lse [heads][queries] and weights
    * [heads][queries][keys that count] of the first come before those of the second, and so on. */
   fovea_attention how;
   int32_t fixed_isa;          /* of products of integers, and of FOVEA_I8 attention */

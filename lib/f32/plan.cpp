@@ -13,12 +13,25 @@ namespace {
 
 // What later versions bring is refused by name, never ignored.
 int32_t check_offered(const fovea_attention& a) {
+#if UINTPTR_MAX <= 0xffffffff
   if (!all_zero(a.reserved, sizeof a.reserved / sizeof *a.reserved))
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+#endif
   if (a.weights.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (a.ring) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RING);
   constexpr int32_t known = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
   if (a.flags & ~known) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
+  return FOVEA_OK;
+}
+
+// Runs of keys end before the drafts, or with the query's own draft.
+int32_t check_drafts(const fovea_attention& a, plan& p) {
+  p.tree.parents = nullptr;
+  if (!a.pattern || !a.pattern->parents) return FOVEA_OK;
+  if (const int32_t s = check_tree(a, p.tree, p.bytes.in[footprint::parents])) return s;
+  p.see.tree = true;
+  p.see.prefix = smaller(p.tree.kept, p.tree.first);
+  p.see.keep = 0;
   return FOVEA_OK;
 }
 
@@ -274,6 +287,7 @@ int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* type
   p.first_span = a.first_key / span_keys;
   p.spans = a.keys ? static_cast<int32_t>((p.see.end - 1) / span_keys) - p.first_span + 1 : 0;
   no_options(p.bytes);
+  if (const int32_t s = check_drafts(a, p)) return s;
   if (const int32_t s = check_tensors(a, types, p)) return s;
   if (const int32_t s = check_modifiers(a, p)) return s;
   if (const int32_t s = check_segments(a, p)) return s;

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/validate.hpp"
+#include "common/tree.hpp"
 #include "f32/route.hpp"
 #include "f32/stored.hpp"
 #include "fovea/fovea.h"
@@ -14,8 +14,6 @@ constexpr int block_keys = 256; // keys of one softmax step, aligned to absolute
 constexpr int span_keys = 4096; // keys that are summed alone before they are merged
 // From a row of scores to the next: with 1,024 bytes, rows would share few cache sets.
 constexpr int score_stride = block_keys + 16;
-// Rows of one unit of work; a constant, so that parts do not depend on scratch or ISA.
-constexpr int unit_rows = 48;
 constexpr int greatest_dim = 1024;
 // Of tokens, positions and heads: rounding up never overflows.
 constexpr int32_t greatest_count = 0x7fffffff - 4 * span_keys;
@@ -30,7 +28,7 @@ struct rows_of { // [head][token][dim], with strides in elements
 
 // What a call touches other than its scratch.
 struct footprint {
-  enum input { q, k, v, alibi, sinks, mask, k_scales, v_scales, inputs };
+  enum input { q, k, v, alibi, sinks, mask, k_scales, v_scales, parents, inputs };
   enum output { out, lse, weights, partials, outputs };
   byte_range in[inputs], to[outputs];
 };
@@ -60,6 +58,7 @@ struct plan {
   int32_t dim, v_dim;
   int64_t rows; // queries * group: the rows of one kv head; row = query * group + head in group
   visibility see;
+  draft_tree tree;
   int64_t keys_end; // behind the last given key; a mask may end before
   modifiers modify;
   float scale; // times log2(e): softmax is base 2

@@ -155,6 +155,7 @@ fovea_fixed_attention call_of(const integer_head& head, const integer_rows& rows
   f.window_right = a.window_right;
   f.prefix = a.prefix;
   f.keep_first = a.keep_first;
+  f.pattern = a.pattern;
   f.max_keys = a.keys;
   f.mask = {a.mask.data, a.mask.head_stride, a.mask.query_stride};
   f.key_multipliers.data = rows.multipliers;

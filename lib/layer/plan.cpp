@@ -190,7 +190,7 @@ int32_t check_options(const fovea_layer_call& c, layer_plan& p) {
   const bool no_sizes = !a.q_heads && !a.kv_heads && !a.dim && !a.v_dim && !a.queries && !a.keys &&
                         !a.first_key;
   const bool empty = no_tensors && no_sizes && !a.part.index && !a.part.count && !a.partials &&
-                     !a.partials_size && !a.segments;
+                     !a.partials_size && !a.segments && !(a.pattern && a.pattern->parents);
   if (!empty) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
   const bool counts_on = a.flags & FOVEA_POSITION && a.position > 1 << 30; // positions could overflow
   if (a.lse || a.weights.data || p.in_integers || c.stage || counts_on) p.divides = false;

@@ -44,8 +44,8 @@ inline void change_number(fovea_fixed_attention& a, bytes& in) {
                              &a.part.count,
                              &a.isa,
                              &a.softcap,
-                             &a.reserved[0],
-                             std::end(a.reserved) - 1,
+                             &a.k.reserved,
+                             &a.v.reserved,
                              &a.q.reserved,
                              &a.q.dtype,
                              &a.k.dtype,
@@ -140,6 +140,7 @@ inline void check_hostile(const fovea_fixed_attention& before, memory& all, byte
   fovea_fixed_attention a = before;
   for (int32_t changes = in.between(1, 3); changes > 0; --changes)
     in.one_in(2) ? change_pointer(a, in) : change_number(a, in);
+  make_checkable(a);
   if (!scales_are_there(a, all)) return;
   const naming name([&] { return in_words(a); });
   judge j;

@@ -41,8 +41,8 @@ inline void change_number(fovea_attention& a, bytes& in) {
                              &a.part.count,
                              &a.isa,
                              &a.ring,
-                             &a.reserved[0],
-                             std::end(a.reserved) - 1,
+                             &a.q.reserved,
+                             &a.k.reserved,
                              &a.q.dtype,
                              &a.k.dtype,
                              &a.k.layout,
@@ -110,6 +110,7 @@ inline void check_hostile(fovea_attention a, memory& all, bytes& in) {
       in.one_in(2) ? change_pointer(a, in) : change_number(a, in);
     }
   }
+  make_checkable(a);
   if (!tables_are_there(a, all)) return;
   const naming name([&] { return in_words(a); });
   judge j;

@@ -76,6 +76,7 @@ class rows_of_tile {
     const auto within = [=](int32_t key) { return (key < first ? first : key < end ? key : end) - at; };
     block b{};
     b.first_key = first_key;
+    b.in_tree = touches(p.tree, first_key, block_keys);
     key_runs& runs = b.runs;
     for (int run = 0; run < 2; ++run) {
       runs.from[run] = w_.runs + 2 * run * w_.rows;
@@ -159,8 +160,8 @@ class rows_of_tile {
   // What each row sees, or what all of them see.
   void find_seen(int head_in_group, int64_t query, const seen& begins, const seen& ends) const {
     const visibility& see = job_.p->see;
-    const bool same_begin = Isa::lanes > 1 && begins.head == ends.head &&
-                            begins.from == ends.from; // so only the end moves
+    const bool same_begin = Isa::lanes > 1 && begins.head == ends.head && begins.from == ends.from &&
+                            !see.chunk; // so only the end moves
     const int group = job_.p->group, rows = same_keys ? 1 : job_.rows;
     seen s = begins, *sees = w_.sees;
     for (int r = 0; r < rows; ++r) {

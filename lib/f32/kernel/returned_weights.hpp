@@ -110,9 +110,10 @@ class weights_of_rows {
   }
 
   void modify_scores(const block& b, int row) const {
-    if (!p_.modify.any || stage() == returned::scaled_scores) return;
+    if (!(p_.modify.any || b.in_tree) || stage() == returned::scaled_scores) return;
     if (stage() == returned::capped_scores && p_.modify.cap == 0) return;
-    const row_bias bias = stage() == returned::capped_scores ? row_bias{} : bias_of(job_, b, row);
+    tree_path<block_keys> path;
+    const row_bias bias = stage() == returned::capped_scores ? row_bias{} : bias_of(job_, b, row, path);
     modify_row<Isa>(job_, b.runs, row, bias);
   }
 
