@@ -6,6 +6,7 @@
 
 #include "demo.hpp"
 #include "output.hpp"
+#include "pack.hpp"
 #include "sentence_model.hpp"
 #include "story_model.hpp"
 #include "svg.hpp"
@@ -47,6 +48,7 @@ const char* const help_text =
     "  fovea bank [flags]   what this model makes of one word in two sentences\n"
     "  fovea tokens [flags] the tokens that this model reads\n"
     "  fovea stories [flags] a small language model that writes stories\n"
+    "  fovea pack [flags]   weights of a model file as a C header or an image for flash\n"
     "  fovea isa            the instruction sets that calls may use here\n"
     "  fovea version        the version of the library\n"
     "  fovea help           this text\n"
@@ -146,6 +148,7 @@ int run(const std::string& command, const std::vector<std::string>& arguments) {
   if (command == "bank") return run_bank(arguments);
   if (command == "tokens") return run_tokens(arguments);
   if (command == "stories") return run_stories(arguments);
+  if (command == "pack") return run_pack(arguments);
   const bool help = command == "help" || command == "--help" || command == "-h";
   const bool version = command == "version" || command == "--version";
   if (!help && !version && command != "isa")

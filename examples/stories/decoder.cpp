@@ -7,11 +7,6 @@
 namespace stories {
 namespace {
 
-constexpr uint64_t up(uint64_t bytes) { return (bytes + image_align - 1) / image_align * image_align; }
-uint64_t floats(int64_t rows, int64_t columns) {
-  return up(sizeof(float) * static_cast<uint64_t>(rows * columns));
-}
-
 fovea_cache_shape cache_shape(const shape& s, int32_t tokens) {
   fovea_cache_shape c = {};
   c.kv_heads = s.kv_heads;
@@ -20,27 +15,7 @@ fovea_cache_shape cache_shape(const shape& s, int32_t tokens) {
   return c;
 }
 
-uint64_t cache_size(const shape& s, int32_t tokens) {
-  const fovea_cache_shape c = cache_shape(s, tokens);
-  return up(fovea_cache_size(&c));
-}
-
 } // namespace
-
-uint64_t caches_size(const shape& s, int32_t tokens) {
-  return static_cast<uint64_t>(s.layers) * cache_size(s, tokens);
-}
-
-uint64_t numbers_size(const shape& s, int32_t rows) {
-  return 3 * floats(rows, s.width) + floats(rows, s.qkv_width()) + floats(rows, s.hidden);
-}
-
-uint64_t scratch_size(const shape& s, int32_t rows) {
-  const uint64_t inputs = static_cast<uint64_t>(s.hidden > s.width ? s.hidden : s.width);
-  const uint64_t product = 64 + static_cast<uint64_t>(rows) * FOVEA_LINEAR_ROW(inputs);
-  const uint64_t attention = FOVEA_SCRATCH(s.head_dim(), s.head_dim());
-  return up(product > attention ? product : attention);
-}
 
 decoder::decoder(const model& m, const decoder_memory& memory, const arithmetic& how)
     : m_(m), memory_(memory), how_(how), scratch_size_(scratch_size(m.of, memory.rows)) {}
@@ -80,7 +55,7 @@ class pass {
     unsigned char* at = d.memory_.numbers;
     const auto take = [&](int32_t columns) {
       float* const begin = reinterpret_cast<float*>(at);
-      at += floats(most, columns);
+      at += row_bytes(most, columns);
       return begin;
     };
     x_ = take(s_.width);

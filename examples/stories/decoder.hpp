@@ -18,11 +18,27 @@ struct team {
   void* context = nullptr;
 };
 
-// Bytes, each a multiple of 64: the caches of all layers for `tokens`, the numbers of `rows` tokens that are
-// read at once, and the scratch of one worker.
-uint64_t caches_size(const shape& s, int32_t tokens);
-uint64_t numbers_size(const shape& s, int32_t rows);
-uint64_t scratch_size(const shape& s, int32_t rows);
+// Bytes, each a multiple of 64: the cache of a layer, and of all layers, for `tokens`; the numbers of `rows`
+// tokens that are read at once; the scratch of one worker.
+constexpr uint64_t up64(uint64_t bytes) { return (bytes + image_align - 1) / image_align * image_align; }
+constexpr uint64_t row_bytes(int32_t rows, int32_t columns) {
+  return up64(sizeof(float) * static_cast<uint64_t>(rows) * static_cast<uint64_t>(columns));
+}
+constexpr uint64_t cache_size(const shape& s, int32_t tokens) {
+  return up64(FOVEA_CACHE_BYTES(s.kv_heads, s.head_dim(), s.head_dim(), tokens, int32_t{FOVEA_F32}));
+}
+constexpr uint64_t caches_size(const shape& s, int32_t tokens) {
+  return static_cast<uint64_t>(s.layers) * cache_size(s, tokens);
+}
+constexpr uint64_t numbers_size(const shape& s, int32_t rows) {
+  return 3 * row_bytes(rows, s.width) + row_bytes(rows, s.qkv_width()) + row_bytes(rows, s.hidden);
+}
+constexpr uint64_t scratch_size(const shape& s, int32_t rows) {
+  const uint64_t product = FOVEA_MULTIPLY_SCRATCH(s.hidden > s.width ? s.hidden : s.width, rows,
+                                                  int32_t{FOVEA_I8}),
+                 attention = FOVEA_SCRATCH(s.head_dim(), s.head_dim());
+  return up64(product > attention ? product : attention);
+}
 
 // What a branch needs in addition: it copies up to so many of the last tokens of its prefix.
 constexpr int32_t branch_tokens = 15;

@@ -45,5 +45,7 @@ refusal open_image(const unsigned char* image, size_t size, model& m);
 // Packed integers have an order of bytes (fovea_fixed_panel_order). Of this machine's order 1 it makes order
 // 2, which Helium reads.
 void reorder_for_helium(unsigned char* image, size_t size);
+// The same of one packed product of FOVEA_I8 or FOVEA_I4.
+void reorder_linear_for_helium(unsigned char* packed, int32_t in, int32_t out, int32_t dtype);
 
 } // namespace stories

@@ -20,9 +20,9 @@ struct shape {
   int32_t width, hidden, layers, heads, kv_heads, words, positions;
   int32_t own_classifier; // 1: it is not the embedding
 
-  int32_t head_dim() const { return width / heads; }
-  int32_t kv_width() const { return kv_heads * head_dim(); }
-  int32_t qkv_width() const { return width + 2 * kv_width(); }
+  constexpr int32_t head_dim() const { return width / heads; }
+  constexpr int32_t kv_width() const { return kv_heads * head_dim(); }
+  constexpr int32_t qkv_width() const { return width + 2 * kv_width(); }
 };
 
 // Null if a decoder can be made of it, or a sentence.

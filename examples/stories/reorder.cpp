@@ -16,7 +16,9 @@ void reorder_panel(unsigned char* panel, size_t depth) {
           before[c / 4 * 64 + lane * 4 + c % 4];
 }
 
-void reorder_linear(unsigned char* packed, int32_t in, int32_t out, int32_t dtype) {
+} // namespace
+
+void reorder_linear_for_helium(unsigned char* packed, int32_t in, int32_t out, int32_t dtype) {
   const size_t panel_bytes = static_cast<size_t>(linear_bytes(in, 16, dtype));
   const size_t panels = (static_cast<size_t>(out) + 15) / 16, inputs = static_cast<size_t>(in);
   for (size_t p = 0; p < panels; ++p, packed += panel_bytes) {
@@ -29,15 +31,13 @@ void reorder_linear(unsigned char* packed, int32_t in, int32_t out, int32_t dtyp
   }
 }
 
-} // namespace
-
 void reorder_for_helium(unsigned char* image, size_t size) {
   image_header h;
   model m;
   if (open_image(image, size, m) || m.dtype == FOVEA_F32) return;
   const auto reorder = [](const fovea_linear& l) {
-    reorder_linear(const_cast<unsigned char*>(static_cast<const unsigned char*>(l.packed)), l.in, l.out,
-                   l.dtype);
+    reorder_linear_for_helium(const_cast<unsigned char*>(static_cast<const unsigned char*>(l.packed)), l.in,
+                              l.out, l.dtype);
   };
   reorder(m.classifier);
   for (int32_t i = 0; i < m.of.layers; ++i) {
