@@ -118,7 +118,7 @@ float* story_decoder::read(const int32_t* ids, int32_t count) {
 std::vector<flag> story_model_flags() {
   return {{"--model", "DIR", "the folder with stories260K.bin and tok512.bin (../shared/models/stories260K)"},
           {"--int8", "", "weights in int8"},
-          {"--int4", "", "weights in int4, the classifier in int8"}};
+          {"--int4", "", "W_O, W_1 and W_3 in int4, all others in int8"}};
 }
 
 std::string story_folder(const flags& given) {

@@ -200,6 +200,8 @@ int32_t decoder::run(const int32_t* ids, int32_t count, int32_t wanted, float* l
   if (count < 1 || count > memory_.rows || wanted < 0 || wanted > count)
     return refused(FOVEA_SIZE, FOVEA_ARG_ROWS);
   if (length() < 0 || length() > m_.of.positions - count) return refused(FOVEA_RANGE, FOVEA_ARG_POSITIONS);
+  const int32_t copied = prefix_.tokens % (branch_tokens + 1), own = length() - prefix_.tokens + copied;
+  if (own + count > memory_.tokens) return refused(FOVEA_TOO_SMALL, FOVEA_ARG_CACHE);
   for (int32_t r = 0; r < count; ++r)
     if (ids[r] < 0 || ids[r] >= m_.of.words) return refused(FOVEA_RANGE, FOVEA_ARG_INDEX);
   return pass(*this, count, scratch, workers).run(ids, wanted, logits);

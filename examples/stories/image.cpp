@@ -67,7 +67,7 @@ class packer {
                                        reinterpret_cast<int8_t*>(image_ + at_.embedding)));
     }
     if (at_.classifier != at_.embedding)
-      pack(image_ + at_.classifier, s_.width, s_.words, classifier_dtype(dtype_), 0, f_.classifier, s_.words);
+      pack(image_ + at_.classifier, s_.width, s_.words, finer(dtype_), 0, f_.classifier, s_.words);
   }
 
   void pack_layer(int32_t index, unsigned char* to) {
@@ -75,14 +75,14 @@ class packer {
                     mlp = s_.hidden * width;
     copy(to + at_.attention_norm, f_.attention_norm + i * width, s_.width);
     copy(to + at_.mlp_norm, f_.mlp_norm + i * width, s_.width);
-    pack(to + at_.qkv, s_.width, s_.qkv_width(), dtype_, 0, f_.wq + i * square, s_.width);
-    pack(to + at_.qkv, s_.width, s_.qkv_width(), dtype_, s_.width, f_.wk + i * kv, s_.kv_width());
-    pack(to + at_.qkv, s_.width, s_.qkv_width(), dtype_, s_.width + s_.kv_width(), f_.wv + i * kv,
+    pack(to + at_.qkv, s_.width, s_.qkv_width(), finer(dtype_), 0, f_.wq + i * square, s_.width);
+    pack(to + at_.qkv, s_.width, s_.qkv_width(), finer(dtype_), s_.width, f_.wk + i * kv, s_.kv_width());
+    pack(to + at_.qkv, s_.width, s_.qkv_width(), finer(dtype_), s_.width + s_.kv_width(), f_.wv + i * kv,
          s_.kv_width());
     pack(to + at_.out, s_.width, s_.width, dtype_, 0, f_.wo + i * square, s_.width);
     pack(to + at_.up, s_.width, 2 * s_.hidden, dtype_, 0, f_.w1 + i * mlp, s_.hidden);
     pack(to + at_.up, s_.width, 2 * s_.hidden, dtype_, s_.hidden, f_.w3 + i * mlp, s_.hidden);
-    pack(to + at_.down, s_.hidden, s_.width, dtype_, 0, f_.w2 + i * mlp, s_.width);
+    pack(to + at_.down, s_.hidden, s_.width, finer(dtype_), 0, f_.w2 + i * mlp, s_.width);
   }
 
   void write_header() {
@@ -143,7 +143,7 @@ refusal open_image(const unsigned char* image, size_t size, model& m) {
   m.sines = floats_at(image + at.sines);
   m.embedding = image + at.embedding;
   m.embedding_scales = floats_at(image + at.embedding_scales);
-  m.classifier = linear_at(image + at.classifier, m.of.width, m.of.words, classifier_dtype(m.dtype));
+  m.classifier = linear_at(image + at.classifier, m.of.width, m.of.words, finer(m.dtype));
   return {};
 }
 
@@ -153,10 +153,10 @@ layer_weights model::layer(int32_t index) const {
   layer_weights l = {};
   l.attention_norm = floats_at(begin + at.attention_norm);
   l.mlp_norm = floats_at(begin + at.mlp_norm);
-  l.qkv = linear_at(begin + at.qkv, of.width, of.qkv_width(), dtype);
+  l.qkv = linear_at(begin + at.qkv, of.width, of.qkv_width(), finer(dtype));
   l.out = linear_at(begin + at.out, of.width, of.width, dtype);
   l.up = linear_at(begin + at.up, of.width, 2 * of.hidden, dtype);
-  l.down = linear_at(begin + at.down, of.hidden, of.width, dtype);
+  l.down = linear_at(begin + at.down, of.hidden, of.width, finer(dtype));
   return l;
 }
 
