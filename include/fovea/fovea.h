@@ -35,7 +35,7 @@
 #endif
 #endif
 /* major * 10000 + minor * 100 + patch. fovea_version() returns that of the linked library. */
-#define FOVEA_VERSION 400
+#define FOVEA_VERSION 500
 #ifdef __cplusplus
 extern "C" {
 #endif
