@@ -74,6 +74,12 @@ TEST_CASE("int8 cache: it refuses by name") {
   int8_block other(shape);
   REQUIRE(fovea_cache_init(other.data(), other.size(), &shape) == FOVEA_OK);
   const std::vector<uint32_t> fresh = other.words;
+  fovea_cache_shape small = shape; // numbers below 1, and the multiplier that 0 stands for
+  small.k_largest = small.v_largest = 0.5f, small.score_multiplier = 0;
+  int8_block of_small(small);
+  CHECK(fovea_cache_init(of_small.data(), of_small.size(), &small) == FOVEA_OK);
+  small.score_multiplier = (1 << 30) - 1;
+  CHECK(fovea_cache_init(of_small.data(), of_small.size(), &small) == status(FOVEA_RANGE, FOVEA_ARG_SCALE));
   std::vector<float> k(40, 1), v(14, 1);
   fovea_in in_k = {}, in_v = {};
   in_k.data = k.data(), in_v.data = v.data();
