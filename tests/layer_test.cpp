@@ -178,6 +178,9 @@ TEST_CASE("the_best_scratch_of_a_stage_is_that_of_its_largest_call_for_any_part"
     d.call.part = {part, 3};
     CHECK(fovea_layer_scratch_best(&d.call) == best);
   }
+  d.call.shared_size = fovea_layer_shared(&d.call); // no multiple of 4, behind all other memory
+  d.call.shared = reinterpret_cast<void*>(UINTPTR_MAX / 8 * 7 / 64 * 64);
+  CHECK(fovea_layer_scratch_best(&d.call) == best);
   d.call.part = {3, 3};
   CHECK(fovea_layer_scratch_best(&d.call) == 0);
   CHECK(fovea_layer_scratch_least(&d.call) == 0);

@@ -1,5 +1,5 @@
-// fovea_run_layer: legal calls have the same bits for any ISA with fma, any scratch and number of workers, and
-// with a context that was projected before; hostile calls that are refused write nothing.
+// fovea_run_layer: legal calls have the same bits for any ISA with fma, any scratch and number of workers,
+// and with a context that was projected before; hostile calls that are refused write nothing.
 #pragma once
 #include <iterator>
 

@@ -135,8 +135,14 @@ class drawn_layer {
     }
     if ((which & 48) == 48) a.prefix = in.between(0, 9);
     if ((which & 192) == 192) layer.attention = FOVEA_I8;
-    const auto heads = static_cast<size_t>(layer.q_heads);
-    if ((which & 192) == 64) a.alibi = noise_of(in, all, heads, 0.5f), a.sinks = noise_of(in, all, heads, 2);
+    if ((which & 192) == 64) a.alibi = heads_of(in.byte(), 0.5f), a.sinks = heads_of(in.byte(), 2);
+  }
+
+  // Finite numbers, one for each query head.
+  const float* heads_of(uint32_t seed, float size) {
+    float* x = all.take_of<float>(static_cast<size_t>(layer.q_heads));
+    for (int32_t h = 0; h < layer.q_heads; ++h) x[h] = size * data::noise(seed, static_cast<uint32_t>(h));
+    return x;
   }
 
   fovea_rows_in draw_rows(bytes& in, int32_t rows, int32_t columns) {
