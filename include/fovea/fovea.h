@@ -143,6 +143,7 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_IMAGE = 0x40, /* of cache.h */
   FOVEA_ARG_PARENT = 0x41,
   FOVEA_ARG_MEAN = 0x42,
+  FOVEA_ARG_ERROR = 0x43,
   FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)

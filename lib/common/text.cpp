@@ -57,7 +57,7 @@ const char* const arguments[] = {
     "attention", "q_norm, k_norm",
     "values",    "segments",
     "image",     "parent",
-    "mean",
+    "mean",      "error",
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 
