@@ -144,6 +144,7 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_PARENT = 0x41, /* of cache.h, and of a fovea_pattern */
   FOVEA_ARG_MEAN = 0x42,   /* of cache.h */
   FOVEA_ARG_CHUNK = 0x43,
+  FOVEA_ARG_ERROR = 0x44, /* of cache.h */
   FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)
