@@ -96,11 +96,16 @@ inline int32_t ask_for_later_features(fovea_attention& a, data::lottery& lot) {
   fovea_in* const inputs[] = {&a.q, &a.k, &a.v};
   const int32_t which = lot.between(0, 2), argument = FOVEA_ARG_Q + which, later = FOVEA_ARG_RESERVED;
   fovea_in& in = *inputs[which];
-  const word words[] = {
-      {&in.reserved, later},      {&a.out.reserved, later},      {&a.weights.reserved, later},
-      {&a.k.reserved, later},     {&in.dtype, argument},         {&in.layout, argument},
-      {&in.zero_point, argument}, {&a.out.dtype, FOVEA_ARG_OUT}, {&a.out.zero_point, FOVEA_ARG_OUT},
-      {&a.ring, FOVEA_ARG_RING},  {&a.isa, FOVEA_ARG_ISA}};
+  if (lot.one_in(12)) return in.scale_unit = 1, argument;
+  const word words[] = {{&a.out.reserved, later},
+                        {&a.weights.reserved, later},
+                        {&in.dtype, argument},
+                        {&in.layout, argument},
+                        {&in.zero_point, argument},
+                        {&a.out.dtype, FOVEA_ARG_OUT},
+                        {&a.out.zero_point, FOVEA_ARG_OUT},
+                        {&a.ring, FOVEA_ARG_RING},
+                        {&a.isa, FOVEA_ARG_ISA}};
   if (lot.one_in(4)) return a.flags |= lot.one_in(2) ? 16 << lot.between(0, 26) : INT32_MIN, FOVEA_ARG_FLAGS;
   return set(lot.one_of(words), lot.one_in(2) ? negative(lot) : FOVEA_ISA_END + lot.between(0, 9));
 }

@@ -34,17 +34,7 @@ std::vector<fixed_problem> cases() {
           .lengths(3, 70)
           .scale_per_key()
           .first_key(37),
-      c("all tables")
-          .heads(4, 2)
-          .dims(20, 24)
-          .lengths(9, 70)
-          .causal()
-          .masked()
-          .biased()
-          .alibi()
-          .sinks()
-          .scale_per_head()
-          .scale_per_key(),
+      c("all tables").heads(4, 2).dims(20, 24).lengths(9, 70).causal().all_tables(),
   };
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "fixed_problem.hpp"
+#include "fixed_reference.hpp"
 
 namespace {
 
@@ -20,16 +21,7 @@ struct bad_call {
 void check_refused(const bad_call& bad) {
   INFO(std::string(bad.why));
   fixed_problem x(bad.why);
-  fovea_fixed_attention a = x.heads(4, 2)
-                                .dims(20, 24)
-                                .lengths(3, 70)
-                                .masked()
-                                .biased()
-                                .alibi()
-                                .sinks()
-                                .scale_per_head()
-                                .scale_per_key()
-                                .make(FOVEA_FIXED_S8, 5);
+  fovea_fixed_attention a = x.heads(4, 2).dims(20, 24).lengths(3, 70).all_tables().make(FOVEA_FIXED_S8, 5);
   REQUIRE(fovea_fixed_check(&a) == FOVEA_OK);
   std::vector<unsigned char> scratch(fovea_fixed_scratch_best(&a));
   bad.spoil(a);

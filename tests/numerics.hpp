@@ -132,7 +132,7 @@ class row {
   }
 
  private:
-  // q times the scale leaves the floats: a part of the scale below 1 goes to q, a power of two to the scores.
+  // q times the scale overflows: a part of the scale below 1 goes to q, a power of two to the scores.
   void shrink(const float* given) {
     int exponent = 0;
     const float part = std::frexp(scale(a_), &exponent);

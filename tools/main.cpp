@@ -6,7 +6,9 @@
 
 #include "demo.hpp"
 #include "output.hpp"
+#include "pack.hpp"
 #include "sentence_model.hpp"
+#include "story_model.hpp"
 #include "svg.hpp"
 #include "terminal.hpp"
 
@@ -45,6 +47,8 @@ const char* const help_text =
     "  fovea embed [flags]  embeddings of lines of text, by the model all-MiniLM-L6-v2\n"
     "  fovea bank [flags]   what this model makes of one word in two sentences\n"
     "  fovea tokens [flags] the tokens that this model reads\n"
+    "  fovea stories [flags] a small language model that writes stories\n"
+    "  fovea pack [flags]   weights of a model file as a C header or an image for flash\n"
     "  fovea isa            the instruction sets that calls may use here\n"
     "  fovea version        the version of the library\n"
     "  fovea help           this text\n"
@@ -143,6 +147,8 @@ int run(const std::string& command, const std::vector<std::string>& arguments) {
   if (command == "embed") return run_embed(arguments);
   if (command == "bank") return run_bank(arguments);
   if (command == "tokens") return run_tokens(arguments);
+  if (command == "stories") return run_stories(arguments);
+  if (command == "pack") return run_pack(arguments);
   const bool help = command == "help" || command == "--help" || command == "-h";
   const bool version = command == "version" || command == "--version";
   if (!help && !version && command != "isa")

@@ -26,6 +26,11 @@ void check_opened(const minilm::mapped_file& file, const std::string& path) {
   throw usage_error("cannot use " + quote(path) + about + ": " + refused.why());
 }
 
+constexpr int most_threads = 256;
+constexpr const char* not_numbers = "the weights of this model are too large, or not numbers";
+
+} // namespace
+
 int32_t fixed_isa_by_name(const std::string& name) {
   std::string names;
   for (int32_t isa = 1; isa < FOVEA_FIXED_ISA_END; ++isa) {
@@ -36,11 +41,6 @@ int32_t fixed_isa_by_name(const std::string& name) {
   throw usage_error("--int8-isa is " + quote(name) +
                     ", which this program cannot use on this CPU: choose one of " + names);
 }
-
-constexpr int most_threads = 256;
-constexpr const char* not_numbers = "the weights of this model are too large, or not numbers";
-
-} // namespace
 
 std::vector<flag> model_flags() {
   return {{"--model", "DIR", "the folder with model.safetensors and vocab.txt of all-MiniLM-L6-v2"},

@@ -31,6 +31,7 @@ struct model_options {
   int threads = 1;
 };
 
+int32_t fixed_isa_by_name(const std::string& name); // throws usage_error
 std::vector<flag> model_flags();
 model_options read_model_options(const flags& given); // throws usage_error
 

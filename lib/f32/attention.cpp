@@ -109,7 +109,10 @@ class tiles {
   }
 
  private:
-  void call(const tile_job& job) const { attention_at(p_.isa).attend(job); }
+  void call(const tile_job& job) const {
+    attention_at(p_.isa).attend(job);
+    if (p_.stored.out.dtype != FOVEA_F32 && job.span < 0) p_.stored.kernel->write_rows(job);
+  }
 
   const plan& p_;
   const workspace& w_;
@@ -166,7 +169,15 @@ int32_t attend(const plan& p, void* scratch, size_t scratch_size) {
 int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_size) {
   if (call && fovea::f32::is_idle(*call)) return FOVEA_OK;
   fovea::f32::plan p;
-  if (const int32_t s = fovea::f32::make_plan(call, p)) return s;
+  if (const int32_t s = fovea::f32::make_any_plan(call, p)) return s;
+  if (p.stored.any()) p.stored.kernel = &fovea::f32::stored_kernel_at(p.isa);
+  return fovea::f32::attend(p, scratch, scratch_size);
+}
+
+int32_t fovea_attend_f32(const fovea_attention* call, void* scratch, size_t scratch_size) {
+  if (call && fovea::f32::is_idle(*call)) return FOVEA_OK;
+  fovea::f32::plan p;
+  if (const int32_t s = fovea::f32::make_plan(call, p, nullptr)) return s;
   return fovea::f32::attend(p, scratch, scratch_size);
 }
 
@@ -174,7 +185,7 @@ int32_t fovea_merge(const fovea_attention* call) {
   using namespace fovea;
   using namespace fovea::f32;
   plan p;
-  if (const int32_t s = make_plan(call, p)) return s;
+  if (const int32_t s = make_any_plan(call, p)) return s;
   if (!p.partials) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
   run_at(p.isa, merge_job{&p});
   return FOVEA_OK;
@@ -182,14 +193,14 @@ int32_t fovea_merge(const fovea_attention* call) {
 
 int32_t fovea_check(const fovea_attention* call) {
   fovea::f32::plan p;
-  return fovea::f32::make_plan(call, p);
+  return fovea::f32::make_any_plan(call, p);
 }
 
 size_t fovea_scratch_least(const fovea_attention* call) {
-  return fovea::scratch_of(call, fovea::f32::make_plan, fovea::f32::least_scratch);
+  return fovea::scratch_of(call, fovea::f32::make_any_plan, fovea::f32::least_scratch);
 }
 size_t fovea_scratch_best(const fovea_attention* call) {
-  return fovea::scratch_of(call, fovea::f32::make_plan, fovea::f32::best_scratch);
+  return fovea::scratch_of(call, fovea::f32::make_any_plan, fovea::f32::best_scratch);
 }
 
 size_t fovea_partials_size(const fovea_attention* call) {
@@ -199,5 +210,5 @@ size_t fovea_partials_size(const fovea_attention* call) {
   a.partials_size = 0;
   fovea::f32::plan p;
   size_t bytes;
-  return fovea::f32::make_plan(&a, p) || !fovea::f32::partials_bytes(p, bytes) ? 0 : bytes;
+  return fovea::f32::make_any_plan(&a, p) || !fovea::f32::partials_bytes(p, bytes) ? 0 : bytes;
 }

@@ -5,6 +5,7 @@
 
 #include "common/tree.hpp"
 #include "f32/route.hpp"
+#include "f32/stored.hpp"
 #include "fovea/fovea.h"
 
 namespace fovea::f32 {
@@ -27,7 +28,7 @@ struct rows_of { // [head][token][dim], with strides in elements
 
 // What a call touches other than its scratch.
 struct footprint {
-  enum input { q, k, v, alibi, sinks, mask, parents, inputs };
+  enum input { q, k, v, alibi, sinks, mask, k_scales, v_scales, parents, inputs };
   enum output { out, lse, weights, partials, outputs };
   byte_range in[inputs], to[outputs];
 };
@@ -50,7 +51,8 @@ struct modifiers {
 struct plan {
   rows_of<const float> q, k, v;
   rows_of<float> out;
-  bool packed_keys;               // k stands in panels
+  stored_tensors stored;          // those of q, k, v and out that are not float32 stand here instead
+  bool packed_keys;               // k stands in panels of floats
   const fovea_segments* segments; // null: k and v stand where p.k and p.v say; else these do
   int32_t kv_heads, group;        // q_heads = kv_heads * group
   int32_t dim, v_dim;
@@ -76,8 +78,10 @@ inline bool meets_any(const plan& p, byte_range scratch) {
 }
 
 int32_t check_segments(const fovea_attention& a, plan& p); // a plan that is complete but for them
-int32_t make_plan(const fovea_attention* call, plan& p);
-bool partials_bytes(const plan& p, size_t& bytes); // false on overflow
+// `types`: what the plan may hold beside floats; null: nothing.
+int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* types);
+int32_t make_any_plan(const fovea_attention* call, plan& p); // with all types
+bool partials_bytes(const plan& p, size_t& bytes);           // false on overflow
 
 // One partial result: what a row has gathered in one span. Slots stand as [kv head][row][span].
 constexpr ptrdiff_t slot_floats(int v_dim) { return 16 + 16 + up16(v_dim); } // sum, top, output

@@ -21,10 +21,7 @@ inline void change_pointer(fovea_fixed_attention& a, bytes& in) {
                                  field(a.bias.data),
                                  field(a.alibi),
                                  field(a.sinks)};
-  const void** changed = in.one_of(fields);
-  std::vector<const void*> others;
-  for (const void** other : fields) others.push_back(*other);
-  *changed = odd_address(in, *changed, others);
+  change_one(in, fields);
 }
 
 inline void change_number(fovea_fixed_attention& a, bytes& in) {

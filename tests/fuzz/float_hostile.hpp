@@ -13,10 +13,7 @@ inline void change_pointer(fovea_attention& a, bytes& in) {
   const void** const fields[] = {field(a.q.data),       field(a.k.data),  field(a.v.data), field(a.out.data),
                                  field(a.mask.data),    field(a.alibi),   field(a.sinks),  field(a.lse),
                                  field(a.weights.data), field(a.partials)};
-  const void** changed = in.one_of(fields);
-  std::vector<const void*> others;
-  for (const void** other : fields) others.push_back(*other);
-  *changed = odd_address(in, *changed, others);
+  change_one(in, fields);
 }
 
 inline void change_number(fovea_attention& a, bytes& in) {

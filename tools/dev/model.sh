@@ -1,4 +1,4 @@
-# Part of ./dev: a real model, all-MiniLM-L6-v2, fetched once into the download cache.
+# Part of ./dev: real models, all-MiniLM-L6-v2 and stories260K, fetched once into the download cache.
 
 # Prints the folder of the model: FOVEA_MODEL_DIR, or the cache.
 model_folder() {
@@ -53,4 +53,37 @@ prove_model() {
       tools/check/minilm --runner "$(emulator_of "$target") -cpu $(cpu_of "$target")" "build/$target-tools/tools/fovea" "$folder"
     fi
   done
+}
+
+# Prints the folder of stories260K: FOVEA_STORIES_DIR, or beside the project, or the cache.
+stories_folder() {
+  beside=$root/../shared/models/stories260K
+  if [ -n "${FOVEA_STORIES_DIR:-}" ]; then
+    echo "$FOVEA_STORIES_DIR"
+  elif [ -f "$beside/stories260K.bin" ] && [ -f "$beside/tok512.bin" ]; then
+    echo "$beside"
+  else
+    cmake -DPROJECT_BINARY_DIR="$root/build" -DMODEL=stories260K -P tools/cmake/fetch_model.cmake 2>"$log_dir/stories"
+  fi
+}
+
+# stories [ARG...]: the model writes a story.
+stories() {
+  setup host
+  say "building fovea"
+  build host fovea_tool
+  folder=$(stories_folder) || fail "stories260K could not be fetched: put stories260K.bin and tok512.bin into a folder and name it in FOVEA_STORIES_DIR."
+  exec build/host/tools/fovea stories --model "$folder" "$@"
+}
+
+# check_stories TARGET: the story and its logits have the bits that are written down, here and on boards. Code 77: no model.
+check_stories() {
+  have python3 || { echo "no python3, so stories260K was not run" && return 77; }
+  folder=$(stories_folder) || { echo "stories260K could not be fetched, so it was not run" && return 77; }
+  [ -x build/host/tools/fovea ] || { echo "fovea was not built for this machine, so nothing was packed for $1" && return 77; }
+  if [ "$1" = host ]; then
+    tools/check/stories build/host/tools/fovea "$folder"
+  else
+    tools/check/stories --board "$1" build/host/tools/fovea "$folder"
+  fi
 }

@@ -71,18 +71,19 @@ check_cost() {
   fi
 }
 
-# What can be tested of a built target: its ISAs, and the jobs beside them.
+# What can be tested of a built target: its ISAs, and the other jobs.
 jobs_of() {
   isas=$("build/$1/run-tests" --list-isas | tr -d '\r')
   for isa in ${isas:-none}; do # running "none" fails and says so
     echo "$1 $isa"
   done
   case $1 in
-    host) printf '%s\n' "host freestanding" "host symbols" "host programs" "host integration" "host cost" "host model" ;;
+    host) printf '%s\n' "host freestanding" "host symbols" "host programs" "host integration" "host cost" "host model" "host stories" ;;
     a72 | m?*) printf '%s\n' "$1 freestanding" "$1 symbols" ;;
     a76) echo "a76 integers-max" ;;
   esac
   [ "$1" != m4 ] || echo "m4 linked"
+  case $1 in a72 | m4 | m7 | m55) echo "$1 stories" ;; esac
 }
 
 run_job() {
@@ -92,6 +93,7 @@ run_job() {
     *-integration) test_command "$1" integration ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^integration_' ;;
     *-cost) check_cost "$1" ;;
     m0-symbols | m3-symbols) test_command "$1" symbols tools/check/integers_only "build/$1/tests/freestanding" ;;
+    *-stories) test_command "$1" stories check_stories "$1" ;;
     *-model) test_command "$1" model check_model ;;
     *-linked) test_command "$1" linked tools/check/linked "build/$1" ;;
     *-symbols) test_command "$1" symbols tools/check/symbols "build/$1/lib/libfovea.a" ;;

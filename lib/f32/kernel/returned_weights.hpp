@@ -87,6 +87,7 @@ class weights_of_rows {
                      });
                    });
     }
+    if (any && p_.stored.k.scales.given) p_.stored.kernel->scale_keys(job_, b, job_.kv_head, row, 1);
     if (rows_.stretched)
       for (int run = b.runs.first; run < 2; ++run)
         rows_.stretch_scores(row, w_.s + row * score_stride, b.runs.from[run][row], b.runs.to[run][row]);

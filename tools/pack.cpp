@@ -1,0 +1,95 @@
+// Which kind of file it is, and what is wanted of it.
+#include "pack.hpp"
+
+#include "c_header.hpp"
+#include "fovea/fovea.h"
+#include "output.hpp"
+#include "story_model.hpp"
+
+namespace demo {
+namespace {
+
+std::vector<flag> pack_flags() {
+  return {{"--file", "FILE",
+           "a .safetensors file, or a .bin file of llama2.c, of which the whole model is packed"},
+          {"--header", "OUT", "writes a C header; beside --image it has offsets in place of arrays"},
+          {"--image", "OUT", "writes the bytes alone"},
+          {"--name", "NAME", "begins all names in the header (weights)"},
+          {"--f32", "", "matrices in float32 (so it is without this flag)"},
+          {"--int8", "", "matrices in int8, a scale for each output"},
+          {"--int4", "", "matrices in int4, a scale for each 32 inputs"},
+          {"--helium", "", "integers in the order of cores with Helium, as Cortex-M55"},
+          {"--golden", "", "adds an input and what comes out, for the board's own check"},
+          {"--tensors", "NAMES", "of safetensors: only these, with commas between them"},
+          {"--join", "NEW=A+B", "of safetensors: packs A, B and so on as one matrix"},
+          {"--words", "FILE", "of llama2.c: adds the tokenizer, tok512.bin"},
+          {"--prompt", "TEXT", "of llama2.c, needs --words: adds caches that have read this text"},
+          {"--help", "", "this text"}};
+}
+
+pack_wish read_wish(const flags& given) {
+  pack_wish w;
+  if (!given.count("--file"))
+    throw usage_error("there is no file: add --file model.safetensors or --file stories260K.bin");
+  w.file = given.at("--file");
+  if (given.count("--header")) w.header = given.at("--header");
+  if (given.count("--image")) w.image = given.at("--image");
+  if (w.header.empty() && w.image.empty())
+    throw usage_error("nothing would be written: add --header weights.h or --image weights.bin");
+  if (given.count("--f32") && (given.count("--int8") || given.count("--int4")))
+    throw usage_error("--f32 excludes --int8 and --int4: keep one of them");
+  w.dtype = story_dtype(given);
+  w.name = given.count("--name") ? given.at("--name") : "weights";
+  if (!is_identifier(w.name))
+    throw usage_error("--name is " + quote(w.name) + ": give a name of C, such as weights");
+  w.helium = given.count("--helium") > 0;
+  w.golden = given.count("--golden") > 0;
+  if (w.golden && w.header.empty()) throw usage_error("--golden goes into a header: add --header weights.h");
+  if (given.count("--prompt") && !given.count("--words"))
+    throw usage_error("--prompt needs the tokenizer: add --words tok512.bin");
+  return w;
+}
+
+void refuse_flags_of(const flags& given, const std::vector<const char*>& others, const char* kind) {
+  for (const char* name : others)
+    if (given.count(name)) throw usage_error(std::string(name) + " is for " + kind + " files: leave it out");
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+} // namespace
+
+int run_pack(const std::vector<std::string>& arguments) {
+  const flags given = parse_flags(arguments, pack_flags(), "fovea pack");
+  if (given.count("--help")) {
+    print(
+        "fovea pack [flags]\n\nTurns the weights of a model file into packed weights for fovea/linear.h, as "
+        "a C header "
+        "or as a\nbinary image. Prints where each one is. A file that cannot be used leaves nothing "
+        "behind.\n\n" +
+        flags_help(pack_flags()) +
+        "\n  fovea pack --file model.safetensors --int8 --tensors fc1.weight,fc1.bias --header weights.h "
+        "--golden\n"
+        "  fovea pack --file stories260K.bin --int8 --header stories.h --name stories\n");
+    return 0;
+  }
+  const pack_wish wish = read_wish(given);
+  const minilm::mapped_file file(wish.file);
+  if (!file.problem().empty())
+    throw usage_error("cannot read " + quote(wish.file) + " (" + file.problem() +
+                      "): --file names a .safetensors file or a .bin file of llama2.c");
+  if (ends_with(wish.file, ".safetensors")) {
+    refuse_flags_of(given, {"--words", "--prompt"}, "llama2.c");
+    print(pack_safetensors(file, wish, given));
+  } else if (ends_with(wish.file, ".bin")) {
+    refuse_flags_of(given, {"--tensors", "--join"}, "safetensors");
+    print(pack_llama2c(file, wish, given));
+  } else {
+    throw usage_error("--file is " + quote(wish.file) + ": its name must end in .safetensors or .bin");
+  }
+  return 0;
+}
+
+} // namespace demo
