@@ -1,4 +1,5 @@
-// This run beside a saved one: shares of the limit, because those can be compared between runs and machines.
+// This run compared with a saved one: shares of the limit, because those can be compared between runs and
+// machines.
 #pragma once
 #include <string>
 #include <vector>

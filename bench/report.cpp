@@ -39,17 +39,35 @@ std::string row(const char* work, const char* isa, const char* scratch, const ch
   return text + (*against_f32 ? format(" %8s\n", against_f32) : "\n");
 }
 
-// One result as pairs of name and JSON value, the only list of what a file holds.
+// One result as pairs of name and JSON value.
 struct field {
   const char* name;
   std::string value;
 };
 
+// Each line of a file has these fields in this order.
+constexpr const char* all_names[] = {"work",        "isa",      "dtype",       "q_heads",       "kv_heads",
+                                     "dim",         "queries",  "keys",        "causal",        "seconds",
+                                     "gflops",      "limit",    "share",       "share_quiet",   "bound_by",
+                                     "peak_gflops", "read_gbs", "scratch",     "scratch_bytes", "samples",
+                                     "parts",       "digest",   "f32_seconds", "gelements",     "disturbed"};
+
+// Fields that a result does not have are null.
+std::vector<field> with_nulls(const std::vector<field>& known) {
+  std::vector<field> all;
+  for (const char* name : all_names) {
+    all.push_back({name, "null"});
+    for (const field& f : known)
+      if (std::string(f.name) == name) all.back().value = f.value;
+  }
+  return all;
+}
+
 std::string hex(uint64_t digest) { return format("%016llx", static_cast<unsigned long long>(digest)); }
 std::string quoted(const std::string& text) { return '"' + text + '"'; } // names here need no escapes
 
 std::vector<field> fields(const result& r) {
-  return {
+  std::vector<field> known = {
       {"work", quoted(r.what.name())},
       {"isa", quoted(r.isa_name())},
       {"dtype", quoted(r.what.integers() ? "int8" : "f32")},
@@ -66,14 +84,34 @@ std::vector<field> fields(const result& r) {
       {"share_quiet", format("%.4f", r.quiet_share())},
       {"bound_by", quoted(r.reading_binds() ? "read" : "peak")},
       {"peak_gflops", format("%.6g", r.peak * 1e-9)},
-      {"read_gbs", r.read > 0 ? format("%.6g", r.read * 1e-9) : "null"},
       {"scratch", quoted(scratch_name(r.scratch))},
       {"scratch_bytes", format("%zu", r.scratch_bytes)},
       {"samples", format("%d", r.samples)},
       {"parts", format("%d", r.parts)},
       {"digest", quoted(hex(r.digest))},
-      {"f32_seconds", r.integer_isa ? format("%.6g", r.f32_seconds) : "null"},
-      {"gelements", "null"},
+      {"disturbed", r.disturbed ? "true" : "false"},
+  };
+  if (r.read > 0) known.push_back({"read_gbs", format("%.6g", r.read * 1e-9)});
+  if (r.integer_isa) known.push_back({"f32_seconds", format("%.6g", r.f32_seconds)});
+  return with_nulls(known);
+}
+
+// What results of one float call without attention have in common.
+template <class Result>
+std::vector<field> fields_of_float_call(const Result& r, double limit_seconds) {
+  return {
+      {"work", quoted(r.what.name())},
+      {"isa", quoted(fovea_isa_name(r.isa))},
+      {"dtype", quoted("f32")},
+      {"causal", "false"},
+      {"seconds", format("%.6g", r.seconds)},
+      {"share", format("%.4f", limit_seconds / r.seconds)},
+      {"share_quiet", format("%.4f", limit_seconds / r.quiet_seconds)},
+      {"scratch", quoted(scratch_name(scratch_size::best))},
+      {"scratch_bytes", "0"},
+      {"samples", format("%d", r.samples)},
+      {"parts", "1"},
+      {"digest", quoted(hex(r.digest))},
       {"disturbed", r.disturbed ? "true" : "false"},
   };
 }
@@ -81,65 +119,29 @@ std::vector<field> fields(const result& r) {
 // Rows of numbers: `queries` of them, of `keys` elements each; judged by memory.
 std::vector<field> fields(const row_result& r) {
   const double giga = r.what.elements() * 1e-9;
-  return {
-      {"work", quoted(r.what.name())},
-      {"isa", quoted(fovea_isa_name(r.isa))},
-      {"dtype", quoted("f32")},
-      {"q_heads", "null"},
-      {"kv_heads", "null"},
-      {"dim", "null"},
-      {"queries", format("%d", r.what.rows)},
-      {"keys", format("%d", r.what.columns)},
-      {"causal", "false"},
-      {"seconds", format("%.6g", r.seconds)},
-      {"gflops", r.what.what == row_work::matvec ? format("%.6g", 2 * giga / r.seconds) : "null"},
-      {"limit", format("%.6g", giga / r.limit_seconds)},
-      {"share", format("%.4f", r.limit_seconds / r.seconds)},
-      {"share_quiet", format("%.4f", r.limit_seconds / r.quiet_seconds)},
-      {"bound_by", quoted("memory")},
-      {"peak_gflops", "null"},
-      {"read_gbs", "null"},
-      {"scratch", quoted(scratch_name(scratch_size::best))},
-      {"scratch_bytes", "0"},
-      {"samples", format("%d", r.samples)},
-      {"parts", "1"},
-      {"digest", quoted(hex(r.digest))},
-      {"f32_seconds", "null"},
-      {"gelements", format("%.6g", giga / r.seconds)},
-      {"disturbed", r.disturbed ? "true" : "false"},
-  };
+  std::vector<field> known = fields_of_float_call(r, r.limit_seconds);
+  known.push_back({"queries", format("%d", r.what.rows)});
+  known.push_back({"keys", format("%d", r.what.columns)});
+  if (r.what.what == row_work::matvec) known.push_back({"gflops", format("%.6g", 2 * giga / r.seconds)});
+  known.push_back({"limit", format("%.6g", giga / r.limit_seconds)});
+  known.push_back({"bound_by", quoted("memory")});
+  known.push_back({"gelements", format("%.6g", giga / r.seconds)});
+  return with_nulls(known);
 }
 
 // Products: `queries` rows times weights of `dim` inputs and `keys` outputs.
 std::vector<field> fields(const linear_result& r) {
   const double giga = r.what.flops() * 1e-9;
-  return {
-      {"work", quoted(r.what.name())},
-      {"isa", quoted(fovea_isa_name(r.isa))},
-      {"dtype", quoted("f32")},
-      {"q_heads", "null"},
-      {"kv_heads", "null"},
-      {"dim", format("%d", r.what.in)},
-      {"queries", format("%d", r.what.rows)},
-      {"keys", format("%d", r.what.out)},
-      {"causal", "false"},
-      {"seconds", format("%.6g", r.seconds)},
-      {"gflops", format("%.6g", giga / r.seconds)},
-      {"limit", format("%.6g", giga / r.limit_seconds())},
-      {"share", format("%.4f", r.limit_seconds() / r.seconds)},
-      {"share_quiet", format("%.4f", r.limit_seconds() / r.quiet_seconds)},
-      {"bound_by", quoted(r.reading_binds() ? "read" : "peak")},
-      {"peak_gflops", format("%.6g", r.peak * 1e-9)},
-      {"read_gbs", format("%.6g", r.read * 1e-9)},
-      {"scratch", quoted(scratch_name(scratch_size::best))},
-      {"scratch_bytes", "0"},
-      {"samples", format("%d", r.samples)},
-      {"parts", "1"},
-      {"digest", quoted(hex(r.digest))},
-      {"f32_seconds", "null"},
-      {"gelements", "null"},
-      {"disturbed", r.disturbed ? "true" : "false"},
-  };
+  std::vector<field> known = fields_of_float_call(r, r.limit_seconds());
+  known.push_back({"dim", format("%d", r.what.in)});
+  known.push_back({"queries", format("%d", r.what.rows)});
+  known.push_back({"keys", format("%d", r.what.out)});
+  known.push_back({"gflops", format("%.6g", giga / r.seconds)});
+  known.push_back({"limit", format("%.6g", giga / r.limit_seconds())});
+  known.push_back({"bound_by", quoted(r.reading_binds() ? "read" : "peak")});
+  known.push_back({"peak_gflops", format("%.6g", r.peak * 1e-9)});
+  known.push_back({"read_gbs", format("%.6g", r.read * 1e-9)});
+  return with_nulls(known);
 }
 
 std::string joined(const std::vector<field>& all, std::string (*text)(const field&)) {

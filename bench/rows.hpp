@@ -1,4 +1,4 @@
-// Row operations beside attention, judged by memory: how fast this core moves exactly these bytes.
+// Row operations (not attention), judged by memory: how fast this core moves exactly these bytes.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -96,10 +96,9 @@ inline int32_t ask_for_later_features(fovea_attention& a, data::lottery& lot) {
   fovea_in* const inputs[] = {&a.q, &a.k, &a.v};
   const int32_t which = lot.between(0, 2), argument = FOVEA_ARG_Q + which, later = FOVEA_ARG_RESERVED;
   fovea_in& in = *inputs[which];
-  const word words[] = {{&in.reserved, later},
-                        {&a.out.reserved, later},
+  if (lot.one_in(12)) return in.scale_unit = 1, argument;
+  const word words[] = {{&a.out.reserved, later},
                         {&a.weights.reserved, later},
-                        {&a.reserved[lot.between(0, static_cast<int32_t>(std::size(a.reserved)) - 1)], later},
                         {&in.dtype, argument},
                         {&in.layout, argument},
                         {&in.zero_point, argument},

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cache_model.hpp"
+#include "histories.hpp"
 
 using namespace cache_test;
 
@@ -93,7 +94,8 @@ class history {
 
   void begin() {
     cache_shape s = {
-        "", lot_.between(1, 2), lot_.between(1, 2), lot_.between(1, 9), lot_.between(1, 18), 0, 0, 0};
+        "", lot_.between(1, 2),       lot_.between(1, 2), lot_.between(1, 9), lot_.between(1, 18), 0, 0,
+        0,  lot_.one_of(float_dtypes)};
     choose_room(s, lot_.one_in(2));
     const fovea_cache_shape shape = s.shape();
     lines_.push_back(std::make_unique<line_of_tokens>(
@@ -112,7 +114,7 @@ class history {
     const int32_t count = lot_.one_in(2) ? 1 : lot_.between(0, 24), expected = line.status_of_append(count);
     tokens more = line.t;
     more.add(count);
-    REQUIRE(append(line.image.data(), more, count) == expected);
+    REQUIRE(append(line.image.data(), more, count, line.s.dtype) == expected);
     if (expected) return;
     line.t = more;
     line.appended();
@@ -170,7 +172,7 @@ class history {
     const std::vector<unsigned char> before = line.image.bytes();
     tokens more = line.t;
     more.add(count);
-    REQUIRE(append(line.image.data(), more, count) == FOVEA_OK);
+    REQUIRE(append(line.image.data(), more, count, line.s.dtype) == FOVEA_OK);
     const std::vector<unsigned char> now = line.image.bytes();
     const uint32_t generation = fovea_cache_generation(line.image.data());
     const size_t slot = 128 + 32 * (generation & 1), bytes = static_cast<size_t>(lot_.between(0, 19));
@@ -191,15 +193,7 @@ class history {
   }
 };
 
-void random_histories(int32_t count, int32_t steps) {
-  for (int32_t seed = 1; seed <= count; ++seed) {
-    INFO("seed ", seed);
-    history h(static_cast<uint64_t>(seed));
-    for (int32_t n = 0; n < steps; ++n) h.step();
-  }
-}
-
 } // namespace
 
-TEST_CASE("cache: random histories") { random_histories(sizeof(void*) == 8 ? 300 : 60, 40); }
-TEST_CASE("prove_cache_histories" * doctest::skip()) { random_histories(100000, 40); }
+TEST_CASE("cache: random histories") { random_histories<history>(sizeof(void*) == 8 ? 450 : 60, 40); }
+TEST_CASE("prove_cache_histories" * doctest::skip()) { random_histories<history>(100000, 40); }

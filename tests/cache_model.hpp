@@ -1,5 +1,5 @@
-// A cache and its model: the same tokens in plain vectors. Whatever has happened to the cache, attention on
-// it has the bits of attention on the rows of the model.
+// A cache of floats and its model: the same tokens in plain vectors, rounded to what the cache holds. Whatever
+// has happened to the cache, attention on it has the bits of attention on the rows of the model.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -9,8 +9,27 @@
 #include "data.hpp"
 #include "fovea/cache.h"
 #include "isas.hpp"
+#include "linear_model.hpp"
 
 namespace cache_test {
+
+constexpr int32_t float_dtypes[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16};
+
+// The number of 16 bits that is equal to a float.
+inline uint16_t half_of(float x, int32_t dtype) {
+  if (dtype == FOVEA_BF16) return static_cast<uint16_t>(numerics::bits_of(x) >> 16);
+  const int sign = std::signbit(x) ? 0x8000 : 0;
+  int exponent;
+  const float part = std::frexp(std::fabs(x), &exponent); // 1/2 to 1
+  if (x == 0 || exponent < -13)
+    return static_cast<uint16_t>(sign + std::lround(std::ldexp(std::fabs(x), 24)));
+  return static_cast<uint16_t>(sign + ((exponent + 13) << 10) + std::lround(std::ldexp(part, 11)));
+}
+inline std::vector<uint16_t> halves_of(const std::vector<float>& x, int32_t dtype) {
+  std::vector<uint16_t> all;
+  for (float each : x) all.push_back(half_of(linear_model::as_packed(each, dtype), dtype));
+  return all;
+}
 
 // Memory of an image, aligned as firmware would do it, with guards.
 class block {
@@ -40,11 +59,17 @@ struct cache_shape {
   const char* why;
   int32_t group, kv_heads, dim, v_dim; // q_heads = group * kv_heads
   int32_t capacity, window, keep_first;
+  int32_t dtype = FOVEA_F32;
 
+  cache_shape of(int32_t other_dtype) const {
+    cache_shape s = *this;
+    s.dtype = other_dtype;
+    return s;
+  }
   fovea_cache_shape shape() const {
     fovea_cache_shape s = {};
     s.kv_heads = kv_heads, s.dim = dim, s.v_dim = v_dim, s.capacity = capacity;
-    s.window = window, s.keep_first = keep_first;
+    s.window = window, s.keep_first = keep_first, s.dtype = dtype;
     return s;
   }
   int32_t width() const { return v_dim ? v_dim : dim; }
@@ -64,6 +89,9 @@ class tokens {
   // [head][token][dim] of tokens from .. to-1.
   std::vector<float> keys(int32_t from, int32_t to) const { return rows(from, to, s_.dim, 1); }
   std::vector<float> values(int32_t from, int32_t to) const { return rows(from, to, s_.width(), 2); }
+  // As the cache holds them.
+  std::vector<float> stored_keys() const { return stored(keys(0, length())); }
+  std::vector<float> stored_values() const { return stored(values(0, length())); }
   // [head][query][dim] of the queries at positions from .. to-1; they do not depend on the tokens.
   std::vector<float> queries(int32_t from, int32_t to) const {
     std::vector<float> q;
@@ -79,6 +107,10 @@ class tokens {
   uint32_t seed_;
   std::vector<uint32_t> seeds_;
 
+  std::vector<float> stored(std::vector<float> x) const {
+    for (float& each : x) each = linear_model::as_packed(each, s_.dtype);
+    return x;
+  }
   std::vector<float> rows(int32_t from, int32_t to, int32_t dim, uint32_t kind) const {
     std::vector<float> all;
     for (int32_t g = 0; g < s_.kv_heads; ++g)
@@ -93,6 +125,12 @@ class tokens {
 inline fovea_in rows_of(const std::vector<float>& x) {
   fovea_in in = {};
   in.data = x.data();
+  return in;
+}
+inline fovea_in rows_of(const std::vector<uint16_t>& x, int32_t dtype) {
+  fovea_in in = {};
+  in.data = x.data();
+  in.dtype = dtype;
   return in;
 }
 
@@ -116,7 +154,7 @@ inline int32_t run(fovea_attention a) {
 
 inline std::vector<float> attend_to_model(const cache_shape& s, const tokens& t, int32_t queries,
                                           int32_t isa) {
-  const std::vector<float> k = t.keys(0, t.length()), v = t.values(0, t.length()),
+  const std::vector<float> k = t.stored_keys(), v = t.stored_values(),
                            q = t.queries(t.length() - queries, t.length());
   std::vector<float> out(static_cast<size_t>(s.group * s.kv_heads * queries * s.width()));
   fovea_attention a = call_for(s, q, out, queries);
@@ -156,11 +194,17 @@ inline bool same_as_model(const cache_shape& s, const tokens& t, const std::vect
                          attend_to_model(s, t, queries, isa));
 }
 
-// The next `count` tokens of the model go into the cache.
-inline int32_t append(void* image, const tokens& t, int32_t count) {
+// The next `count` tokens of the model go into the cache; into a cache of 16 bits every other append brings
+// numbers of 16 bits.
+inline int32_t append(void* image, const tokens& t, int32_t count, int32_t dtype = FOVEA_F32) {
   const int32_t end = t.length();
   const std::vector<float> k = t.keys(end - count, end), v = t.values(end - count, end);
-  const fovea_in in_k = rows_of(k), in_v = rows_of(v);
+  if (dtype == FOVEA_F32 || end % 2 == 0) {
+    const fovea_in in_k = rows_of(k), in_v = rows_of(v);
+    return fovea_cache_append(image, &in_k, &in_v, count);
+  }
+  const std::vector<uint16_t> half_k = halves_of(k, dtype), half_v = halves_of(v, dtype);
+  const fovea_in in_k = rows_of(half_k, dtype), in_v = rows_of(half_v, dtype);
   return fovea_cache_append(image, &in_k, &in_v, count);
 }
 

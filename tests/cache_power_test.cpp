@@ -76,14 +76,18 @@ const cache_shape small = {"", 1, 2, 5, 3, 40, 0, 0};
 } // namespace
 
 TEST_CASE("cache: an append that is cut at any byte never came, or came whole") {
-  const fovea_cache_shape shape = small.shape();
-  block image = room_for(shape);
-  REQUIRE(fovea_cache_init(image.data(), image.size(), &shape) == FOVEA_OK);
-  tokens t(small, 1);
-  for (int32_t count : {3, 1, 14, 2}) {
-    const tokens before = t;
-    t.add(count);
-    cut_everywhere(small, image, before, t, [&] { return append(image.data(), t, count); });
+  for (int32_t dtype : float_dtypes) {
+    INFO("dtype ", dtype);
+    const cache_shape s = small.of(dtype);
+    const fovea_cache_shape shape = s.shape();
+    block image = room_for(shape);
+    REQUIRE(fovea_cache_init(image.data(), image.size(), &shape) == FOVEA_OK);
+    tokens t(s, 1);
+    for (int32_t count : {3, 1, 14, 2}) {
+      const tokens before = t;
+      t.add(count);
+      cut_everywhere(s, image, before, t, [&] { return append(image.data(), t, count, dtype); });
+    }
   }
 }
 
@@ -104,8 +108,9 @@ TEST_CASE("cache: a truncate that is cut, and appends behind it that are cut") {
   }
 }
 
-TEST_CASE("cache: appends to a ring that are cut") {
-  const cache_shape s = {"", 1, 1, 3, 2, FOVEA_CACHE_RING(9, 0, 5, FOVEA_F32), 9, 0};
+namespace {
+
+void cut_in_a_ring(const cache_shape& s) {
   const fovea_cache_shape shape = s.shape();
   block image = room_for(shape);
   REQUIRE(fovea_cache_init(image.data(), image.size(), &shape) == FOVEA_OK);
@@ -115,10 +120,19 @@ TEST_CASE("cache: appends to a ring that are cut") {
     const int32_t count = 1 + n * 3 % 5;
     t.add(count);
     if (n == 0) {
-      REQUIRE(append(image.data(), t, count) == FOVEA_OK);
+      REQUIRE(append(image.data(), t, count, s.dtype) == FOVEA_OK);
       continue;
     }
-    cut_everywhere(s, image, before, t, [&] { return append(image.data(), t, count); });
+    cut_everywhere(s, image, before, t, [&] { return append(image.data(), t, count, s.dtype); });
+  }
+}
+
+} // namespace
+
+TEST_CASE("cache: appends to a ring that are cut") {
+  for (int32_t dtype : float_dtypes) {
+    INFO("dtype ", dtype);
+    cut_in_a_ring({"", 1, 1, 3, 2, FOVEA_CACHE_RING(9, 0, 5, FOVEA_F32), 9, 0, dtype});
   }
 }
 
@@ -188,16 +202,18 @@ namespace {
 // Restores an image with some bytes changed: it is refused and the target stays, or the change does not
 // matter.
 struct mutation_table {
+  cache_shape s;
   block source, damaged, target;
   tokens t;
   int refused = 0;
 
-  explicit mutation_table(const fovea_cache_shape& shape)
-      : source(room_for(shape)), damaged(room_for(shape)), target(room_for(shape)), t(small, 5) {
+  explicit mutation_table(const cache_shape& of)
+      : s(of), source(room_for(s.shape())), damaged(source), target(source), t(s, 5) {
+    const fovea_cache_shape shape = s.shape();
     REQUIRE(fovea_cache_init(source.data(), source.size(), &shape) == FOVEA_OK);
     for (int32_t count : {9, 1, 13}) {
       t.add(count);
-      REQUIRE(append(source.data(), t, count) == FOVEA_OK);
+      REQUIRE(append(source.data(), t, count, s.dtype) == FOVEA_OK);
     }
     REQUIRE(fovea_cache_truncate(source.data(), 22) == FOVEA_OK);
     t.truncate(22);
@@ -218,17 +234,20 @@ struct mutation_table {
       REQUIRE(target.bytes() == before);
     else if (fovea_cache_length(target.data()) ==
              t.length()) // else the slot before: its tokens are whole, too
-      REQUIRE(same_as_model(small, t, {target.data()}, 1));
+      REQUIRE(same_as_model(s, t, {target.data()}, 1));
     else
       REQUIRE(fovea_cache_length(target.data()) == 23);
   }
 };
 
 void mutate_images(int32_t count) {
-  mutation_table table(small.shape());
-  data::lottery lot(3);
-  for (int32_t n = 0; n < count; ++n) table.mutate(lot);
-  CHECK(table.refused > count / 2);
+  for (int32_t dtype : float_dtypes) {
+    INFO("dtype ", dtype);
+    mutation_table table(small.of(dtype));
+    data::lottery lot(3);
+    for (int32_t n = 0; n < count; ++n) table.mutate(lot);
+    CHECK(table.refused > count / 2);
+  }
 }
 
 } // namespace

@@ -22,9 +22,12 @@ const bad_shape bad_shapes[] = {
     {"no room", [](fovea_cache_shape& s) { s.capacity = 0; }, status_of(FOVEA_SIZE, FOVEA_ARG_KEYS)},
     {"more than fits", [](fovea_cache_shape& s) { s.capacity = INT32_MAX; },
      status_of(FOVEA_SIZE, FOVEA_ARG_KEYS)},
-    {"f16", [](fovea_cache_shape& s) { s.dtype = FOVEA_F16; }, status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE)},
-    {"bf16", [](fovea_cache_shape& s) { s.dtype = FOVEA_BF16; },
+    {"int16", [](fovea_cache_shape& s) { s.dtype = FOVEA_I16; },
      status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE)},
+    {"a dtype below all", [](fovea_cache_shape& s) { s.dtype = -1; },
+     status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE)},
+    {"f16 with scales", [](fovea_cache_shape& s) { s.dtype = FOVEA_F16, s.k_largest = s.v_largest = 1; },
+     status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_SCALE)},
     {"a negative window", [](fovea_cache_shape& s) { s.window = -1; },
      status_of(FOVEA_RANGE, FOVEA_ARG_RING)},
     {"a ring of part of a panel", [](fovea_cache_shape& s) { s.window = 2; },
@@ -40,7 +43,7 @@ const bad_shape bad_shapes[] = {
      status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_SCALE)},
     {"only one scale", [](fovea_cache_shape& s) { s.dtype = FOVEA_I8, s.k_largest = 1; },
      status_of(FOVEA_RANGE, FOVEA_ARG_SCALE)},
-    {"a word of a later version", [](fovea_cache_shape& s) { s.reserved[5] = 1; },
+    {"a word of a later version", [](fovea_cache_shape& s) { s.reserved[3] = 1; },
      status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED)},
 };
 

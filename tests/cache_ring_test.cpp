@@ -23,25 +23,46 @@ const ring_case rings[] = {
     {{"more queries than a tile", 4, 1, 16, 32, ring(24, 0, 30), 24, 0}, 30},
 };
 
-block filled(const fovea_cache_shape& shape) { // bytes that are NaN until they are written
+std::vector<ring_case> every_ring() {
+  std::vector<ring_case> all;
+  for (const ring_case& r : rings)
+    for (int32_t dtype : float_dtypes) all.push_back({r.s.of(dtype), r.most});
+  return all;
+}
+
+block begun(const fovea_cache_shape& shape) { // bytes that are NaN until they are written
   block image = room_for(shape);
   REQUIRE(fovea_cache_init(image.data(), image.size(), &shape) == FOVEA_OK);
   return image;
 }
 
+// A ring that has dropped most of its 150 tokens.
+struct old_ring {
+  cache_shape s = {"", 1, 1, 4, 0, ring(20, 3, 5), 20, 3};
+  block image = begun(s.shape());
+  tokens t = tokens(s, 1);
+
+  old_ring() {
+    while (t.length() < 150) {
+      t.add(5);
+      REQUIRE(append(image.data(), t, 5) == FOVEA_OK);
+    }
+  }
+};
+
 } // namespace
 
 TEST_CASE("cache: a ring gives the bits of a cache that holds everything") {
-  for (const ring_case& r : rings) {
-    INFO(doctest::String(r.s.why));
-    block image = filled(r.s.shape());
+  for (const ring_case& r : every_ring()) {
+    INFO(doctest::String(r.s.why), " of dtype ", r.s.dtype);
+    block image = begun(r.s.shape());
     tokens t(r.s, 3);
     data::lottery lot(5);
     const int32_t end = 2 * r.s.capacity + 40;
     while (t.length() < end) {
       const int32_t count = lot.one_in(3) ? 1 : lot.between(1, r.most);
       t.add(count);
-      REQUIRE(append(image.data(), t, count) == FOVEA_OK);
+      REQUIRE(append(image.data(), t, count, r.s.dtype) == FOVEA_OK);
       if (t.length() > 20 && lot.one_in(2)) continue;
       isas::for_each(
           [&](int32_t isa) { CHECK(same_as_model(r.s, t, {image.data()}, count, isa, lot.between(1, 2))); });
@@ -52,13 +73,10 @@ TEST_CASE("cache: a ring gives the bits of a cache that holds everything") {
 }
 
 TEST_CASE("cache: a ring refuses what it cannot give any more") {
-  const cache_shape s = {"", 1, 1, 4, 0, ring(20, 3, 5), 20, 3};
-  block image = filled(s.shape());
-  tokens t(s, 1);
-  for (int32_t n = 0; n < 30; ++n) {
-    t.add(5);
-    REQUIRE(append(image.data(), t, 5) == FOVEA_OK);
-  }
+  old_ring old;
+  const cache_shape& s = old.s;
+  const tokens& t = old.t;
+  block& image = old.image;
   const std::vector<unsigned char> before = image.bytes();
   tokens more = t;
   more.add(s.capacity);
@@ -90,13 +108,10 @@ TEST_CASE("cache: a ring refuses what it cannot give any more") {
 }
 
 TEST_CASE("cache: segments that are refused") {
-  const cache_shape s = {"", 1, 1, 4, 0, ring(20, 3, 5), 20, 3};
-  block image = filled(s.shape());
-  tokens t(s, 1);
-  for (int32_t n = 0; n < 30; ++n) {
-    t.add(5);
-    REQUIRE(append(image.data(), t, 5) == FOVEA_OK);
-  }
+  old_ring old;
+  const cache_shape& s = old.s;
+  const tokens& t = old.t;
+  block& image = old.image;
   const std::vector<float> q = t.queries(149, 150);
   std::vector<float> out(4, 7.0f);
   struct bad_segments {
@@ -139,13 +154,14 @@ TEST_CASE("cache: segments that are refused") {
   CHECK(data::same_bits(out, std::vector<float>(4, 7.0f)));
 }
 
-TEST_CASE("cache: behind a prefix in constant memory, at every split point") {
-  const cache_shape s = {"", 2, 2, 5, 19, 300, 0, 0};
+namespace {
+
+void split_everywhere(const cache_shape& s) {
   const int32_t step = isas::any_promises_bits() && sizeof(void*) == 8 ? 1 : 37;
-  block prefix = filled(s.shape());
+  block prefix = begun(s.shape());
   tokens t(s, 1);
   t.add(300);
-  REQUIRE(append(prefix.data(), t, 300) == FOVEA_OK);
+  REQUIRE(append(prefix.data(), t, 300, s.dtype) == FOVEA_OK);
   const std::vector<unsigned char> rom = prefix.bytes();
   const std::vector<float> expected = attend_to_model(s, t, 7, FOVEA_ISA_BEST);
   for (int32_t split = 0; split <= 300; split += step) {
@@ -157,21 +173,26 @@ TEST_CASE("cache: behind a prefix in constant memory, at every split point") {
     block tail = room_for(whole);
     REQUIRE(fovea_cache_branch(tail.data(), tail.size(), &shape, prefix.data(), split) == FOVEA_OK);
     CHECK(fovea_cache_length(tail.data()) == split);
-    tokens later = t;
-    const std::vector<float> k = t.keys(split, 300), v = t.values(split, 300);
-    const fovea_in in_k = rows_of(k), in_v = rows_of(v);
-    REQUIRE(fovea_cache_append(tail.data(), &in_k, &in_v, 300 - split) == FOVEA_OK);
-    CHECK(data::same_bits(attend_to_cache(s, later, {prefix.data(), tail.data()}, 7, FOVEA_ISA_BEST),
-                          expected));
+    REQUIRE(append(tail.data(), t, 300 - split, s.dtype) == FOVEA_OK);
+    CHECK(data::same_bits(attend_to_cache(s, t, {prefix.data(), tail.data()}, 7, FOVEA_ISA_BEST), expected));
     CHECK(fovea_cache_verify(tail.data(), tail.size()) == FOVEA_OK);
     CHECK(tail.guards_hold());
   }
   CHECK(prefix.bytes() == rom);
 }
 
+} // namespace
+
+TEST_CASE("cache: behind a prefix in constant memory, at every split point") {
+  for (int32_t dtype : float_dtypes) {
+    INFO("dtype ", dtype);
+    split_everywhere(cache_shape{"", 2, 2, 5, 19, 300, 0, 0}.of(dtype));
+  }
+}
+
 TEST_CASE("cache: branches of branches, each its own story") {
   const cache_shape s = {"", 2, 1, 6, 20, 60, 0, 0};
-  block root = filled(s.shape());
+  block root = begun(s.shape());
   tokens t(s, 1);
   t.add(37);
   REQUIRE(append(root.data(), t, 37) == FOVEA_OK);
@@ -206,7 +227,7 @@ TEST_CASE("cache: branches of branches, each its own story") {
 
 TEST_CASE("cache: branches that are refused") {
   const cache_shape s = {"", 1, 1, 6, 0, 60, 0, 0}, other = {"", 1, 1, 6, 0, 64, 20, 0};
-  block root = filled(s.shape()), ringed = filled(other.shape()), tail = room_for(s.shape());
+  block root = begun(s.shape()), ringed = begun(other.shape()), tail = room_for(s.shape());
   tokens t(s, 1);
   t.add(20);
   REQUIRE(append(root.data(), t, 20) == FOVEA_OK);
@@ -241,7 +262,7 @@ TEST_CASE("cache: branches that are refused") {
 
 TEST_CASE("cache: a ring behind a prefix") {
   const cache_shape s = {"", 2, 1, 5, 16, 64, 0, 0};
-  block prefix = filled(s.shape());
+  block prefix = begun(s.shape());
   tokens t(s, 1);
   t.add(21);
   REQUIRE(append(prefix.data(), t, 21) == FOVEA_OK);

@@ -13,6 +13,9 @@ const cache_shape contiguous[] = {
     {"grouped heads, odd dims", 3, 2, 5, 19, 41, 0, 0},
     {"v narrower than a vector", 2, 2, 20, 3, 50, 0, 0},
     {"over a border of blocks", 2, 1, 4, 16, 270, 0, 0},
+    {"f16", 2, 2, 5, 19, 41, 0, 0, FOVEA_F16},
+    {"f16 in whole panels", 2, 1, 16, 8, 288, 0, 0, FOVEA_F16},
+    {"bf16", 3, 2, 6, 3, 37, 0, 0, FOVEA_BF16},
 };
 
 } // namespace
@@ -29,7 +32,7 @@ TEST_CASE("cache: any chunks of appends decode as a prefill does") {
         while (t.length() < s.capacity) {
           const int32_t left = s.capacity - t.length(), count = chunk < left ? chunk : left;
           t.add(count);
-          REQUIRE(append(image.data(), t, count) == FOVEA_OK);
+          REQUIRE(append(image.data(), t, count, s.dtype) == FOVEA_OK);
           if (chunk == 1 && t.length() % 9 != 1 && left > 1) continue;
           CHECK(same_as_model(s, t, {image.data()}, count, isa, 1 + count % 3));
         }
@@ -44,7 +47,7 @@ TEST_CASE("cache: any chunks of appends decode as a prefill does") {
 TEST_CASE("cache: the constant size is the size") {
   for (const cache_shape& s : contiguous) {
     const fovea_cache_shape shape = s.shape();
-    CHECK(fovea_cache_size(&shape) == FOVEA_CACHE_BYTES(s.kv_heads, s.dim, s.width(), s.capacity, FOVEA_F32));
+    CHECK(fovea_cache_size(&shape) == FOVEA_CACHE_BYTES(s.kv_heads, s.dim, s.width(), s.capacity, s.dtype));
   }
 }
 
@@ -129,4 +132,33 @@ TEST_CASE("cache: the typed face") {
   fovea_attention a = {};
   CHECK(prefix.view(a) == FOVEA_OK);
   CHECK(a.keys == 0);
+}
+
+TEST_CASE("cache: the typed face of 16 bits") {
+  static fovea::kv_cache<fovea::f16, 2, 7, 40, 5> f16;
+  static fovea::kv_cache<fovea::bf16, 2, 7, 40, 5> bf16;
+  const cache_shape s = {"", 1, 2, 7, 5, 40, 0, 0};
+  REQUIRE(f16.init() == FOVEA_OK);
+  REQUIRE(bf16.init() == FOVEA_OK);
+  tokens t(s, 1);
+  t.add(20);
+  const std::vector<float> k = t.keys(0, 20), v = t.values(0, 20);
+  const fovea::view<const float> rows_k{k.data()}, rows_v{v.data()};
+  REQUIRE(f16.append(rows_k, rows_v, 20) == FOVEA_OK);
+  REQUIRE(bf16.append(rows_k, rows_v, 20) == FOVEA_OK);
+  tokens more(s, 99);
+  more.add(3);
+  std::vector<fovea::f16> half_k, half_v;
+  for (uint16_t x : halves_of(more.keys(0, 3), FOVEA_F16)) half_k.push_back({x});
+  for (uint16_t x : halves_of(more.values(0, 3), FOVEA_F16)) half_v.push_back({x});
+  REQUIRE(f16.append({half_k.data(), 0, 0}, {half_v.data(), 0, 0}, 3) == FOVEA_OK);
+  CHECK(f16.length() == 23);
+  CHECK(fovea_cache_verify(f16.bytes, sizeof f16.bytes) == FOVEA_OK);
+  CHECK(same_as_model(
+      s.of(FOVEA_BF16),
+      [&] {
+        tokens of_bf16(s.of(FOVEA_BF16), 1);
+        return of_bf16.add(20), of_bf16;
+      }(),
+      {bf16.bytes}, 3));
 }

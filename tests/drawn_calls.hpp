@@ -62,6 +62,16 @@ inline void draw_modifiers(shape& s, data::lottery& lot) {
 // How far a window goes to one side: negative is open.
 inline int32_t reach(data::lottery& lot) { return lot.one_in(3) ? lot.between(0, 300) : lot.between(-3, 40); }
 
+// Chunks of any size, or a tree where the last keys are those of the queries.
+inline void draw_pattern(shape& s, data::lottery& lot) {
+  const int32_t sizes[] = {1, 2, 3, 16, 40, 100, 256, 1 << 30};
+  const int32_t which = lot.between(0, 5);
+  if (which == 0) s.chunk(lot.one_of(sizes), lot.between(-1, 4));
+  if (which != 1 || s.options.keys < s.options.queries) return;
+  s.options.flags &= ~FOVEA_POSITION;
+  s.tree(static_cast<uint32_t>(lot.between(1, 1 << 30)));
+}
+
 inline void draw_visibility(shape& s, data::lottery& lot) {
   const int32_t keys = s.options.keys;
   if (lot.one_in(2)) s.causal();
@@ -73,6 +83,7 @@ inline void draw_visibility(shape& s, data::lottery& lot) {
   if (lot.one_in(2)) s.window(reach(lot), reach(lot));
   if (lot.one_in(3)) s.prefix(s.options.first_key + lot.between(0, lot.one_in(3) ? keys : 40));
   if (lot.one_in(3)) s.keep_first(s.options.first_key + lot.between(0, lot.one_in(3) ? keys : 40));
+  draw_pattern(s, lot);
 }
 
 inline shape draw_shape(data::lottery& lot, void (*draw_sizes)(shape&, data::lottery&)) {

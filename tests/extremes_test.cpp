@@ -108,7 +108,7 @@ TEST_CASE("a_scale_without_bits_is_refused") {
 }
 
 TEST_CASE("keys_far_away_under_a_steep_slope_keep_a_score") {
-  // slope * distance leaves the floats; such scores are held at -3e38, all alike, so the row is the mean of
+  // slope * distance overflows; such scores are held at -3e38, all alike, so the row is the mean of
   // the values it sees.
   struct row {
     const char* why;

@@ -66,8 +66,6 @@ TEST_CASE("int8 cache: it refuses by name") {
   fovea_in in = {};
   in.data = rows.data();
   CHECK(fovea_cache_append(image.data(), &in, &in, 1) == status(FOVEA_UNSUPPORTED, FOVEA_ARG_K));
-  fovea_attention floats = {};
-  CHECK(fovea_cache_view(image.data(), nullptr, &floats) == status(FOVEA_UNSUPPORTED, FOVEA_ARG_K));
   CHECK(image.words == before);
 
   shape = scaled.shape();

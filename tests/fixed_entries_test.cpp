@@ -27,16 +27,7 @@ struct refused_call {
 
 TEST_CASE("int8: an entry without 16 bits gives the bits of the specification and refuses 16 bits") {
   fixed_problem x("all options");
-  x.heads(4, 2)
-      .dims(20, 24)
-      .lengths(3, 70)
-      .causal()
-      .masked()
-      .biased()
-      .alibi()
-      .sinks()
-      .scale_per_head()
-      .scale_per_key();
+  x.heads(4, 2).dims(20, 24).lengths(3, 70).causal().all_tables();
   for (int32_t type : {FOVEA_FIXED_S8, FOVEA_FIXED_S16, FOVEA_FIXED_F32}) {
     fixed_problem y = x;
     const fovea_fixed_attention& a = y.make(type, 3);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fovea/fixed.h"
+#include "pattern_reference.hpp"
 
 namespace fixed_reference {
 
@@ -37,8 +38,9 @@ struct call {
   int32_t v_dim() const { return a.v_dim ? a.v_dim : a.dim; }
   int32_t kv_head(int32_t head) const { return head / (a.q_heads / kv_heads()); }
   const fovea_fixed_scale& scale(int32_t head) const { return a.head_scales ? a.head_scales[head] : a.scale; }
-  wide position(int32_t i) const {
-    return (a.flags & FOVEA_POSITION) ? wide{a.position} + i : wide{a.first_key} + a.keys - a.queries + i;
+  wide position(int32_t i) const { return pattern::position(a, i); }
+  wide distance(int32_t i, int32_t n) const {
+    return std::llabs(position(i) - pattern::key_position(a, wide{a.first_key} + n));
   }
 
   wide element(const fovea_fixed_in& in, ptrdiff_t head, ptrdiff_t token, ptrdiff_t tokens, ptrdiff_t dim,
@@ -59,12 +61,7 @@ struct call {
 
   // Key n of those given; j is its absolute position.
   bool sees(int32_t h, int32_t i, int32_t n) const {
-    const wide p = position(i), j = wide{a.first_key} + n;
-    const bool past = !(a.flags & FOVEA_CAUSAL) || j <= p;
-    const bool near = !(a.flags & FOVEA_WINDOW) || j < a.keep_first ||
-                      ((a.window_left < 0 || p - a.window_left <= j) &&
-                       (a.window_right < 0 || j <= p + a.window_right));
-    if (!(j < a.prefix || (past && near))) return false;
+    if (!pattern::sees(a, i, wide{a.first_key} + n)) return false;
     if (a.mask.data &&
         !static_cast<const uint8_t*>(a.mask.data)[h * a.mask.head_stride + i * a.mask.query_stride + n])
       return false;
@@ -90,7 +87,7 @@ struct call {
   }
   wide octaves(int32_t h, int32_t i, int32_t n) const {
     wide t = floor_shift(score(h, i, n) * multiplier(h, n), scale(h).score_shift) + bias(h, i, n);
-    if (a.alibi) t -= a.alibi[h] * std::llabs(position(i) - a.first_key - n);
+    if (a.alibi) t -= a.alibi[h] * distance(i, n);
     return std::clamp<wide>(t, -(1 << 28) + 1, (1 << 28) - 1);
   }
   int spill() const {
@@ -220,8 +217,7 @@ inline std::vector<double> exact(const call& x, int32_t h, int32_t i) {
     for (int32_t c = 0; c < x.a.dim; ++c) s += x.q(h, i, c) * x.k(x.kv_head(h), n, c);
     double t = static_cast<double>(s) * static_cast<double>(x.multiplier(h, n)) /
                std::exp2(x.scale(h).score_shift + x.scale(h).score_pre_shift + 16);
-    if (x.a.alibi)
-      t -= x.a.alibi[h] / 65536.0 * static_cast<double>(std::llabs(x.position(i) - x.a.first_key - n));
+    if (x.a.alibi) t -= x.a.alibi[h] / 65536.0 * static_cast<double>(x.distance(i, n));
     return t + x.bias(h, i, n) / 65536.0;
   };
   for (int32_t n = 0; n < x.a.keys; ++n)

@@ -1,5 +1,5 @@
-// The functions beside integer attention refuse memory that is misaligned, leaves the address space, or is
-// read and written at once.
+// The functions of integers other than attention refuse memory that is misaligned, leaves the address
+// space, or is read and written at once.
 #include <doctest/doctest.h>
 
 #include <cstring>

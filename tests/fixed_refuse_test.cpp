@@ -6,6 +6,7 @@
 #include <string>
 
 #include "fixed_problem.hpp"
+#include "fixed_reference.hpp"
 
 namespace {
 
@@ -20,16 +21,7 @@ struct bad_call {
 void check_refused(const bad_call& bad) {
   INFO(std::string(bad.why));
   fixed_problem x(bad.why);
-  fovea_fixed_attention a = x.heads(4, 2)
-                                .dims(20, 24)
-                                .lengths(3, 70)
-                                .masked()
-                                .biased()
-                                .alibi()
-                                .sinks()
-                                .scale_per_head()
-                                .scale_per_key()
-                                .make(FOVEA_FIXED_S8, 5);
+  fovea_fixed_attention a = x.heads(4, 2).dims(20, 24).lengths(3, 70).all_tables().make(FOVEA_FIXED_S8, 5);
   REQUIRE(fovea_fixed_check(&a) == FOVEA_OK);
   std::vector<unsigned char> scratch(fovea_fixed_scratch_best(&a));
   bad.spoil(a);
@@ -79,7 +71,7 @@ TEST_CASE("int8: what is not offered and what cannot be is refused by name") {
       {"a softcap", FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP,
        [](fovea_fixed_attention& a) { a.softcap = 1 << 20; }},
       {"a reserved word", FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED,
-       [](fovea_fixed_attention& a) { *(std::end(a.reserved) - 1) = 1; }},
+       [](fovea_fixed_attention& a) { a.v.reserved = 1; }},
       {"an unknown flag", FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS,
        [](fovea_fixed_attention& a) { a.flags = 1 << 20; }},
       {"more keys than max_keys", FOVEA_SIZE, FOVEA_ARG_KEYS,

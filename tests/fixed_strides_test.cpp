@@ -153,16 +153,8 @@ TEST_CASE("integers: the output may stand beside what is read, and not one byte 
        4 * sizeof(fovea_fixed_scale)},
   };
   fixed_problem x("neighbours");
-  const fovea_fixed_attention good = x.heads(4, 2)
-                                         .dims(20, 24)
-                                         .lengths(3, 70)
-                                         .masked()
-                                         .biased()
-                                         .alibi()
-                                         .sinks()
-                                         .scale_per_head()
-                                         .scale_per_key()
-                                         .make(FOVEA_FIXED_S8, 5);
+  const fovea_fixed_attention good = x.heads(4, 2).dims(20, 24).lengths(3, 70).all_tables().make(
+      FOVEA_FIXED_S8, 5);
   constexpr size_t out = rows * 24;
   for (const neighbour& n : all) {
     INFO(std::string(n.why));

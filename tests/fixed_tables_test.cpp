@@ -6,22 +6,14 @@
 #include <string>
 
 #include "fixed_problem.hpp"
+#include "fixed_reference.hpp"
 
 namespace {
 
 constexpr int32_t heads = 4, kv_heads = 2, queries = 3, keys = 70;
 
 fixed_problem all_tables() {
-  return fixed_problem("all tables")
-      .heads(heads, kv_heads)
-      .dims(20, 24)
-      .lengths(queries, keys)
-      .masked()
-      .biased()
-      .alibi()
-      .sinks()
-      .scale_per_head()
-      .scale_per_key();
+  return fixed_problem("all tables").heads(heads, kv_heads).dims(20, 24).lengths(queries, keys).all_tables();
 }
 
 // Rows of a table, so far apart that numbers of nobody stand between them.

@@ -121,7 +121,7 @@ TEST_CASE("TFLite's int8 softmax, bit for bit") {
 
 TEST_CASE("TFLite's int8 softmax to 16 bits, where the last bit of a constant shows") {
   struct shows {
-    int32_t multiplier, left_shift, x; // beside 127
+    int32_t multiplier, left_shift, x; // of one element; the other is 127
   };
   const shows table[] = {
       {1265333752, 22, 105}, {1868181486, 18, 49},  // e^-1/4, by one less and one more

@@ -30,6 +30,24 @@ std::vector<int8_t> quantized(const floats& rows, int32_t columns, int32_t count
   return all;
 }
 
+// Each row with a scale of its own, as a part of the largest one.
+std::vector<int8_t> quantized_rows(const floats& rows, int32_t columns, float& scale,
+                                   std::vector<double>& parts) {
+  std::vector<int8_t> all(rows.size(), 0);
+  const auto count = static_cast<int32_t>(rows.size()) / columns;
+  const fovea_float_rows x = {rows.data(), columns, count, columns};
+  floats scales(static_cast<size_t>(count));
+  scale = 1;
+  if (count == 0) return all;
+  REQUIRE(fovea_fixed_symmetric(&x, FOVEA_FIXED_S8, &scale) == FOVEA_OK);
+  REQUIRE(fovea_fixed_quantize_tokens(&x, scales.data(), all.data()) == FOVEA_OK);
+  for (const float each : scales) {
+    const float part = std::min(each, scale) / scale; // rounded to a float, then cut to 30 bits
+    parts.push_back(std::floor(std::ldexp(part, 30)) / (1 << 30));
+  }
+  return all;
+}
+
 // Keys relative to their mean.
 floats centred(const floats& keys, int32_t dim) {
   const fovea_float_rows x = {keys.data(), dim, static_cast<int32_t>(keys.size()) / dim, dim};
@@ -72,20 +90,26 @@ floats integer_model(const layer_problem& p, const batch& b, const layer_data& d
   projected rows = project(p, b, d);
   floats heads(static_cast<size_t>(b.tokens() * c.q_heads * c.v_dim));
   const int32_t group = c.q_heads / c.kv_heads;
+  const bool token_scales = p.layer.token_scales != 0;
   for (size_t s = 0; s + 1 < b.starts.size(); ++s)
     for (int32_t h = 0; h < c.kv_heads; ++h) {
       const int32_t first = b.starts[s], end = b.starts[s + 1], key = b.keys()[s],
                     keys = b.lengths.empty() ? b.keys()[s + 1] - key : b.lengths[s],
                     counting = c.context_width != 0 ? end - first : keys;
       float q_scale = 1, k_scale = 1, v_scale = 1;
-      const std::vector<int8_t>
-          q = quantized(columns_of(rows.q, c.q_heads * c.dim, h * group * c.dim, group * c.dim, first, end),
-                        group * c.dim, counting, q_scale),
-          k = quantized(
-              centred(columns_of(rows.k, c.kv_heads * c.dim, h * c.dim, c.dim, key, key + keys), c.dim),
-              c.dim, keys, k_scale),
-          v = quantized(columns_of(rows.v, c.kv_heads * c.v_dim, h * c.v_dim, c.v_dim, key, key + keys),
-                        c.v_dim, keys, v_scale);
+      const floats keys_of_head = centred(
+                       columns_of(rows.k, c.kv_heads * c.dim, h * c.dim, c.dim, key, key + keys), c.dim),
+                   values_of_head = columns_of(rows.v, c.kv_heads * c.v_dim, h * c.v_dim, c.v_dim, key,
+                                               key + keys);
+      std::vector<double> key_parts, value_parts;
+      const std::vector<int8_t> q = quantized(columns_of(rows.q, c.q_heads * c.dim, h * group * c.dim,
+                                                         group * c.dim, first, end),
+                                              group * c.dim, counting, q_scale),
+                                k = token_scales ? quantized_rows(keys_of_head, c.dim, k_scale, key_parts)
+                                                 : quantized(keys_of_head, c.dim, keys, k_scale),
+                                v = token_scales
+                                        ? quantized_rows(values_of_head, c.v_dim, v_scale, value_parts)
+                                        : quantized(values_of_head, c.v_dim, keys, v_scale);
       fovea_fixed_attention a = {};
       a.q.data = q.data(), a.k.data = k.data(), a.v.data = v.data();
       a.q.head_stride = c.dim, a.q.token_stride = group * c.dim;
@@ -94,6 +118,14 @@ floats integer_model(const layer_problem& p, const batch& b, const layer_data& d
       a.flags = d.call.how.flags | (c.context_width == 0 ? FOVEA_POSITION : 0);
       a.out.dtype = FOVEA_FIXED_F32;
       a.scale = scale_of(q_scale, k_scale, v_scale, c.dim, keys);
+      std::vector<int32_t> multipliers;
+      std::vector<int16_t> weights;
+      for (const double part : key_parts)
+        multipliers.push_back(
+            std::max(1, static_cast<int32_t>(std::floor(part * a.scale.score_multiplier + 0.5))));
+      for (const double part : value_parts)
+        weights.push_back(static_cast<int16_t>(std::floor(part * 32767 + 0.5)));
+      if (token_scales) a.key_multipliers.data = multipliers.data(), a.value_weights.data = weights.data();
       const fixed_reference::call call{a};
       for (int32_t g = 0; g < group; ++g)
         for (int32_t i = 0; i < a.queries; ++i) {
@@ -124,12 +156,15 @@ double cosine_of(const floats& a, const floats& b) {
 TEST_CASE("layers_of_int8_attention_have_the_specified_bits") {
   for (const layer_case& c : cases)
     for (const batch& given : batches)
-      for (const bool causal : {false, true}) {
+      for (const int32_t options : {0, 1, 2, 3}) {
+        const bool causal = options & 1;
         layer_problem p(c);
         p.layer.attention = FOVEA_I8;
+        p.layer.token_scales = options >> 1;
         batch b = given;
         if (c.context_width == 0) b.context_starts.clear();
-        INFO(doctest::String(c.why), ", tokens ", b.tokens(), causal ? ", causal" : "");
+        INFO(doctest::String(c.why), ", tokens ", b.tokens(), causal ? ", causal" : "",
+             p.layer.token_scales ? ", token scales" : "");
         layer_data d(p, b);
         d.call.how.flags = causal ? FOVEA_CAUSAL : 0;
         const floats expected = integer_model(p, b, d), exact = model(p, b, d).y;

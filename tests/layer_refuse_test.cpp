@@ -107,6 +107,12 @@ const bad_argument bad_calls[] = {
        static const fovea_segments none = {};
        c.how.segments = &none;
      }},
+    {"a tree", FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION,
+     [](fovea_layer_call& c, fovea_layer&) {
+       static const int16_t parents[64] = {};
+       static const fovea_pattern tree = {parents, 0, 0, {0, 0, 0, 0}};
+       c.how.pattern = &tree;
+     }},
     {"a size of attention", FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION,
      [](fovea_layer_call& c, fovea_layer&) { c.how.queries = 8; }},
     {"a scale that is no number", FOVEA_NOT_FINITE, FOVEA_ARG_SCALE,

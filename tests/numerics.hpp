@@ -132,7 +132,7 @@ class row {
   }
 
  private:
-  // q times the scale leaves the floats: a part of the scale below 1 goes to q, a power of two to the scores.
+  // q times the scale overflows: a part of the scale below 1 goes to q, a power of two to the scores.
   void shrink(const float* given) {
     int exponent = 0;
     const float part = std::frexp(scale(a_), &exponent);
@@ -160,8 +160,10 @@ class row {
     const int64_t block = j / block_keys * block_keys, lane = j % 16;
     const float distance = static_cast<float>(reference::position(a_, query_) - block) -
                            static_cast<float>(j - block - lane);
+    // A draft stands before its key, by a number that all floats here hold exactly.
+    const auto behind = static_cast<float>(j - pattern::key_position(a_, j));
     const float slope = a_.alibi == nullptr ? 0.0f : -a_.alibi[head_] * log2_e;
-    if (slope != 0) s = fma(slope, std::fabs(distance - static_cast<float>(lane)), s);
+    if (slope != 0) s = fma(slope, std::fabs((distance - static_cast<float>(lane)) + behind), s);
     if (slope != 0 && s < lowest) s = lowest;
     if (a_.mask.data == nullptr) return s;
     s = fma(log2_e, reference::bias_of(a_, head_, query_, static_cast<int32_t>(j - a_.first_key)), s);

@@ -25,6 +25,7 @@ int64_t count_written(const problem& p) {
   for (float x : p.results()) count += data::is_untouched(x) ? 0 : 1;
   return count;
 }
+int64_t numbers_of_row(const fovea_attention& a) { return a.v_dim == 0 ? a.dim : a.v_dim; }
 
 } // namespace
 
@@ -58,6 +59,90 @@ TEST_CASE("parts_share_the_work") {
     p.wipe_results();
     CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
     CHECK(count_written(p) <= static_cast<int64_t>(p.results().size()) / 2);
+  }
+}
+
+namespace {
+
+// Rows that part `index` writes. Results are NaN before, and numbers afterwards.
+int64_t rows_of_part(problem& p, const fovea_attention& call, int32_t index, int32_t parts) {
+  fovea_attention a = call;
+  a.part = {index, parts};
+  p.wipe_results();
+  CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
+  return count_written(p) / numbers_of_row(a);
+}
+
+} // namespace
+
+TEST_CASE("a_part_is_no_more_than_a_unit_where_parts_are_many") {
+  struct row {
+    shape s;
+    int32_t rows, units; // of a unit; of all heads
+  };
+  const row table[] = {
+      {shape("few keys: 32 rows").heads(2).dims(2).lengths(70, 128), 32, 6},
+      {shape("more keys: fewer rows").heads(2).dims(2).lengths(33, 129), 16, 6},
+      {shape("a group").heads(4, 2).dims(2).lengths(9, 1024), 4, 10},
+      {shape("a row of 4,096 keys").heads(4, 2).dims(2).lengths(2, 4096), 1, 8},
+      {shape("a long row").heads(1).dims(2).lengths(2, 5000), 1, 2},
+  };
+  for (const row& r : table) {
+    INFO(doctest::String(r.s.why));
+    problem p(r.s);
+    const fovea_attention a = p.call(isas::only());
+    for (int32_t index = 0; index < r.units + 2; ++index) {
+      const int64_t rows = rows_of_part(p, a, index, r.units + 2);
+      CHECK(rows <= r.rows);
+      CHECK((rows > 0) == (index < r.units));
+    }
+  }
+}
+
+TEST_CASE("slices_have_the_bits_of_the_whole") {
+  for (const shape& s : {shape("slices").heads(4, 2).dims(9, 20).lengths(21, 1300).causal().lse(),
+                         shape("slices of spans").heads(4, 2).dims(3).lengths(3, 9000).causal()}) {
+    INFO(doctest::String(s.why));
+    problem p(s);
+    const fovea_attention call = p.call(isas::only());
+    const std::vector<float> expected = solve(p, call);
+    for (int32_t parts : {43, 44, 45, 46, 100, 1000}) {
+      fovea_attention a = call;
+      const size_t size = fovea_partials_size(&a);
+      data::guarded<unsigned char> partials(size);
+      for (bool split : {false, true}) {
+        if (split) a.partials = partials.data(), a.partials_size = size;
+        p.wipe_results();
+        data::guarded<unsigned char> scratch(fovea_scratch_best(&a));
+        for (int32_t index = 0; index < parts; ++index) {
+          a.part = {parts - 1 - index, parts};
+          REQUIRE(fovea_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+        }
+        if (split) CHECK(fovea_merge(&a) == FOVEA_OK);
+        CHECK(data::same_bits(p.results(), expected));
+      }
+    }
+  }
+}
+
+TEST_CASE("a_part_behind_all_work_looks_at_few_fields") {
+  problem p(shape("eight units").heads(4, 2).dims(2).lengths(2, 4096));
+  fovea_attention a = p.call(isas::only());
+  a.part = {8, 9};
+  a.q.data = nullptr; // which part 0 would refuse
+  CHECK(fovea_attend(&a, nullptr, 0) == FOVEA_OK);
+  CHECK(p.out_memory.nothing_written());
+  CHECK(fovea_check(&a) == (FOVEA_NULL | FOVEA_ARG_Q << 8));
+  a.part.index = 7;
+  CHECK(fovea_attend(&a, nullptr, 0) == (FOVEA_NULL | FOVEA_ARG_Q << 8));
+  a.part.index = 9;
+  a.q.data = p.q.data;
+  CHECK(fovea_attend(&a, nullptr, 0) == (FOVEA_RANGE | FOVEA_ARG_PART << 8));
+  a.part = {8, 9};
+  for (int32_t heads : {0, -1, 3}) {
+    a.kv_heads = 2, a.q_heads = heads;
+    if (heads == 3) a.kv_heads = 4;
+    CHECK(fovea_attend(&a, nullptr, 0) == (FOVEA_SIZE | FOVEA_ARG_HEADS << 8));
   }
 }
 

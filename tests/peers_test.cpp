@@ -55,6 +55,17 @@ std::vector<float> solve_split(problem& p, fovea_attention a, int32_t parts, boo
   return p.results();
 }
 
+void check_parts(const shape& s, std::initializer_list<int32_t> counts) {
+  INFO(doctest::String(s.why));
+  problem p(s);
+  isas::for_each([&](int32_t isa) {
+    const std::vector<float> alone = solve(p, p.call(isa));
+    for (int32_t parts : counts)
+      for (bool split_rows : {false, true})
+        CHECK(data::same_bits(solve_split(p, p.call(isa), parts, split_rows), alone));
+  });
+}
+
 } // namespace
 
 TEST_CASE("flat_attention_over_many_keys_of_one_is_one") {
@@ -82,16 +93,7 @@ TEST_CASE("bits_do_not_depend_on_the_number_of_threads") {
           .sinks()
           .lse(),
   };
-  for (const shape& s : table) {
-    INFO(doctest::String(s.why));
-    problem p(s);
-    isas::for_each([&](int32_t isa) {
-      const std::vector<float> alone = solve(p, p.call(isa));
-      for (int32_t parts : {2, 3, 4, 8, 33})
-        for (bool split_rows : {false, true})
-          CHECK(data::same_bits(solve_split(p, p.call(isa), parts, split_rows), alone));
-    });
-  }
+  for (const shape& s : table) check_parts(s, {2, 3, 4, 8, 33});
 }
 
 TEST_CASE("bits_of_decode_do_not_depend_on_parts_and_partials") {
@@ -107,16 +109,7 @@ TEST_CASE("bits_of_decode_do_not_depend_on_parts_and_partials") {
           .sinks()
           .lse(),
   };
-  for (const shape& s : table) {
-    INFO(doctest::String(s.why));
-    problem p(s);
-    isas::for_each([&](int32_t isa) {
-      const std::vector<float> alone = solve(p, p.call(isa));
-      for (int32_t parts : {1, 3, 16})
-        for (bool split_rows : {false, true})
-          CHECK(data::same_bits(solve_split(p, p.call(isa), parts, split_rows), alone));
-    });
-  }
+  for (const shape& s : table) check_parts(s, {1, 3, 16});
 }
 
 TEST_CASE("a_nan_in_a_masked_v_row_reaches_nobody_from_64_queries_on") {

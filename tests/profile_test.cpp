@@ -13,7 +13,7 @@ namespace {
 std::vector<float> solve_as(const fovea::f32::core_profile& core, problem& p, const fovea_attention& a,
                             bool least) {
   fovea::f32::plan plan;
-  REQUIRE(fovea::f32::make_plan(&a, plan) == FOVEA_OK);
+  REQUIRE(fovea::f32::make_plan(&a, plan, nullptr) == FOVEA_OK);
   plan.core = core;
   data::guarded<unsigned char> scratch(least ? fovea::f32::least_scratch(plan)
                                              : fovea::f32::best_scratch(plan));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fovea/fovea.h"
+#include "pattern_reference.hpp"
 #include "report.hpp"
 
 namespace reference {
@@ -36,22 +37,8 @@ inline double scale(const fovea_attention& a) {
                                       : 1 / std::sqrt(static_cast<double>(a.dim));
 }
 
-// The position of query i; unless it is given, the queries are the last keys.
-inline int64_t position(const fovea_attention& a, int64_t i) {
-  if ((a.flags & FOVEA_POSITION) != 0) return a.position + i;
-  return int64_t{a.first_key} + a.keys - a.queries + i;
-}
-
-// Does query i see key j, counted from absolute key 0, as far as numbers say?
-inline bool sees(const fovea_attention& a, int64_t i, int64_t j) {
-  const int64_t p = position(a, i);
-  const bool given = a.first_key <= j && j < int64_t{a.first_key} + a.keys;
-  const bool past = (a.flags & FOVEA_CAUSAL) == 0 || j <= p;
-  const bool left = a.window_left < 0 || p - a.window_left <= j;
-  const bool right = a.window_right < 0 || j <= p + a.window_right;
-  const bool near = (a.flags & FOVEA_WINDOW) == 0 || j < a.keep_first || (left && right);
-  return given && (j < a.prefix || (past && near));
-}
+using pattern::position;
+using pattern::sees;
 
 // What the mask adds to the score of row j of K; minus infinity hides it.
 inline float bias_of(const fovea_attention& a, int32_t head, int32_t query, int32_t j) {
@@ -137,7 +124,7 @@ class row_of_attention {
       if (!is_seen && (stage == 0 || stage == 3))
         result.add(stage == 0 ? 0 : minus_infinity, 0);
       else if (stage == 0)
-        tell_weight(result, weights_[static_cast<size_t>(n)]);
+        tell_weight(result, static_cast<size_t>(n));
       else
         tell_score(result, score_of(j), stage);
       n += is_seen;
@@ -145,10 +132,13 @@ class row_of_attention {
   }
 
  private:
-  double error() const { return (c1(seen_.size(), spans()) + c2(a_) * largest_size_) * eps; }
-  void tell_weight(answer& result, double weight) const {
-    result.add(weight, error() * weight + 1e-29);
-  } // none is below 2^-100
+  double error() const { return error_with(largest_size_); }
+  double error_with(double size) const { return (c1(seen_.size(), spans()) + c2(a_) * size) * eps; }
+  // The score of a small weight may be larger than all that count for the output. No weight is below 2^-100.
+  void tell_weight(answer& result, size_t n) const {
+    const double size = std::max(largest_size_, scores_[n].size);
+    result.add(weights_[n], error_with(size) * weights_[n] + 1e-29);
+  }
 
   void tell_score(answer& result, const score& s, int32_t stage) const {
     const double value = stage == 1 ? s.scaled : stage == 2 ? s.capped : s.biased;
@@ -168,7 +158,8 @@ class row_of_attention {
     const double cap = static_cast<double>(a_.softcap),
                  bias = static_cast<double>(bias_of(a_, head_, query_, j));
     if (cap > 0) s.capped = cap * std::tanh(s.scaled / cap);
-    const double distance = std::fabs(static_cast<double>(position(a_, query_) - a_.first_key - j));
+    const double distance = std::fabs(
+        static_cast<double>(position(a_, query_) - pattern::key_position(a_, int64_t{a_.first_key} + j)));
     const double penalty = a_.alibi == nullptr ? 0 : static_cast<double>(a_.alibi[head_]) * distance;
     s.biased = s.capped - penalty + bias;
     s.size += std::fabs(penalty) + (bias > minus_infinity ? std::fabs(bias) : 0);

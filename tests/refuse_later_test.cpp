@@ -21,9 +21,7 @@ struct later_feature {
 const later_feature later_features[] = {
     {"an unknown flag", FOVEA_ARG_FLAGS, [](fovea_attention& a) { a.flags |= 16; }},
     {"the highest flag", FOVEA_ARG_FLAGS, [](fovea_attention& a) { a.flags |= INT32_MIN; }},
-    {"half precision q", FOVEA_ARG_Q, [](fovea_attention& a) { a.q.dtype = FOVEA_F16; }},
-    {"half precision k", FOVEA_ARG_K, [](fovea_attention& a) { a.k.dtype = FOVEA_F16; }},
-    {"bfloat16 v", FOVEA_ARG_V, [](fovea_attention& a) { a.v.dtype = FOVEA_BF16; }},
+    {"int8 q", FOVEA_ARG_Q, [](fovea_attention& a) { a.q.dtype = FOVEA_I8; }},
     {"int8 out", FOVEA_ARG_OUT, [](fovea_attention& a) { a.out.dtype = FOVEA_I8; }},
     {"int16 k", FOVEA_ARG_K, [](fovea_attention& a) { a.k.dtype = FOVEA_I16; }},
     {"a dtype without a name", FOVEA_ARG_Q, [](fovea_attention& a) { a.q.dtype = 77; }},
@@ -41,12 +39,14 @@ const later_feature later_features[] = {
     {"a zero point of out", FOVEA_ARG_OUT, [](fovea_attention& a) { a.out.zero_point = 1; }},
     {"a scale of out", FOVEA_ARG_OUT, [](fovea_attention& a) { a.out.scale = 0.5f; }},
     {"a ring", FOVEA_ARG_RING, [](fovea_attention& a) { a.ring = 1; }},
+#if UINTPTR_MAX <= 0xffffffff
     {"a reserved word of the call", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.reserved[0] = 1; }},
     {"the last reserved word of the call", FOVEA_ARG_RESERVED,
      [](fovea_attention& a) { *(std::end(a.reserved) - 1) = -1; }},
-    {"a reserved word of q", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.q.reserved = 1; }},
-    {"a reserved word of k", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.k.reserved = 1; }},
-    {"a reserved word of v", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.v.reserved = 1; }},
+#endif
+    {"a unit of scales of q", FOVEA_ARG_Q, [](fovea_attention& a) { a.q.scale_unit = 1; }},
+    {"a unit of scales of k", FOVEA_ARG_K, [](fovea_attention& a) { a.k.scale_unit = 1; }},
+    {"a unit of scales of v", FOVEA_ARG_V, [](fovea_attention& a) { a.v.scale_unit = 1; }},
     {"a reserved word of out", FOVEA_ARG_RESERVED, [](fovea_attention& a) { a.out.reserved = 1; }},
     {"a reserved word of the weights", FOVEA_ARG_RESERVED,
      [](fovea_attention& a) { a.weights.reserved = 1; }},

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "problem.hpp"
+#include "refusal.hpp"
 
 namespace {
 
@@ -51,13 +51,8 @@ void check_refused(const bad_modifier& bad) {
   data::guarded<unsigned char> scratch(fovea_scratch_best(&call.a));
   REQUIRE(fovea_check(&call.a) == FOVEA_OK);
   bad.spoil(call);
-  const int32_t status = fovea_attend(&call.a, scratch.data(), scratch.size());
-  CHECK_MESSAGE((FOVEA_REASON(status) == bad.reason && FOVEA_ARGUMENT(status) == bad.argument),
-                "refused as: ", status_text(status));
-  CHECK(fovea_check(&call.a) == status);
-  CHECK((fovea_scratch_least(&call.a) == 0 && fovea_scratch_best(&call.a) == 0));
-  CHECK(
-      (call.p.out_memory.nothing_written() && call.p.modifiers.nothing_told() && scratch.nothing_written()));
+  check_refusal(call.a, scratch, bad.reason, bad.argument);
+  CHECK((call.p.out_memory.nothing_written() && call.p.modifiers.nothing_told()));
 }
 
 template <size_t Count>

@@ -1,4 +1,4 @@
-// What a test tells the report at the end of the run, beside its checks.
+// What a test adds to the report at the end of the run.
 #pragma once
 #include <cstdint>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fixed_head.hpp"
 #include "fovea/ops.h"
 
 namespace minilm {
@@ -105,18 +104,14 @@ class encoder {
     p.part = workers_.part;
     p.isa = how_.isa;
     p.fixed_isa = how_.fixed_isa;
-    note(fovea_multiply(&p, own_.product, sizeof own_.product));
+    note(fovea_multiply(&p, own_.scratch, sizeof own_.scratch));
     wait();
   }
 
   void run_layer(int32_t index) {
     const layer_weights& layer = m_.layer[index];
     note_peaks(2 * index);
-    multiply(layer.qkv, layer.before_qkv ? shared_.smoothed : shared_.x, shared_.qkv, FOVEA_NO_ACTIVATION,
-             nullptr);
-    for (int32_t s = 0; s < b_.sentences; ++s) attend(index, b_.starts[s], b_.starts[s + 1] - b_.starts[s]);
-    wait();
-    multiply(layer.out, shared_.context, shared_.sum, FOVEA_NO_ACTIVATION, shared_.x);
+    attend(index);
     norm(layer.after_attention, layer.before_up);
     note_peaks(2 * index + 1);
     multiply(layer.up, layer.before_up ? shared_.smoothed : shared_.x, shared_.hidden, FOVEA_GELU, nullptr);
@@ -131,33 +126,34 @@ class encoder {
       peaks[i % width] = std::max(peaks[i % width], std::fabs(shared_.x[i]));
   }
 
-  // One sentence, in whose rows Q, K and V stand side by side.
-  void attend(int32_t layer, int32_t row, int32_t tokens) {
-    const float* const qkv = shared_.qkv + row * 3 * width;
-    float* const context = shared_.context + row * width;
-    if (how_.int8_attention) {
-      for (int32_t head = share(heads, workers_.part.index); head < share(heads, workers_.part.index + 1);
-           ++head)
-        note(attend_int8(qkv + head * head_dim, context + head * head_dim, tokens, how_.fixed_isa, own_));
-      return;
+  // sum = x + W_O attention(x)
+  void attend(int32_t index) {
+    const layer_weights& weights = m_.layer[index];
+    fovea_layer layer = {};
+    layer.q = weights.qkv;
+    layer.out = weights.out;
+    layer.q_heads = heads;
+    layer.dim = head_dim;
+    layer.attention = how_.int8_attention ? FOVEA_I8 : FOVEA_F32;
+    layer.token_scales = how_.int8_attention;
+    fovea_layer_call call = {};
+    call.layer = &layer;
+    call.x.data = weights.before_qkv ? shared_.smoothed : shared_.x;
+    call.y.data = shared_.sum;
+    call.residual.data = shared_.x;
+    call.tokens = tokens_;
+    call.starts = b_.starts;
+    call.sequences = b_.sentences;
+    call.part = workers_.part;
+    call.how.isa = how_.isa;
+    call.fixed_isa = how_.fixed_isa;
+    if (seen_.weights) call.how.weights.data = seen_.weights + index * heads * tokens_ * tokens_;
+    call.shared = shared_.attention;
+    call.shared_size = sizeof shared_.attention;
+    for (call.stage = FOVEA_LAYER_PROJECT; call.stage < FOVEA_LAYER_END; ++call.stage) {
+      note(fovea_run_layer(&call, own_.scratch, sizeof own_.scratch));
+      wait();
     }
-    fovea_attention a = {};
-    fovea_in* const in[] = {&a.q, &a.k, &a.v};
-    for (int32_t i = 0; i < 3; ++i) {
-      in[i]->data = qkv + i * width;
-      in[i]->head_stride = head_dim;
-      in[i]->token_stride = 3 * width;
-    }
-    a.out.data = context;
-    a.out.head_stride = head_dim;
-    a.out.token_stride = width;
-    a.q_heads = heads;
-    a.dim = head_dim;
-    a.queries = a.keys = tokens;
-    a.part = workers_.part;
-    a.isa = how_.isa;
-    if (seen_.weights) a.weights.data = seen_.weights + layer * heads * tokens * tokens;
-    note(fovea_attend(&a, own_.attention, sizeof own_.attention));
   }
 
   // Each worker some sentences.

@@ -4,8 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fovea/fixed.h"
-#include "fovea/fovea.h"
+#include "fovea/layer.h"
 #include "model.hpp"
 
 namespace minilm {
@@ -44,20 +43,19 @@ struct alignas(64) batch_space {
   float x[batch_tokens * width]; // at the end: a vector for each token
   float sum[batch_tokens * width];
   float smoothed[batch_tokens * width];
-  float qkv[batch_tokens * 3 * width];
-  float context[batch_tokens * width];
   float hidden[batch_tokens * inner];
+  alignas(64) unsigned char attention[FOVEA_LAYER_SHARED(batch_tokens, batch_tokens, heads, heads, head_dim,
+                                                         head_dim)];
 };
 
+constexpr size_t product_scratch = FOVEA_MULTIPLY_SCRATCH(inner, batch_tokens, int32_t{FOVEA_I8});
+constexpr size_t layer_scratch = FOVEA_MULTIPLY_SCRATCH(width, batch_tokens, int32_t{FOVEA_I8}) +
+                                 FOVEA_SCRATCH_FAST(head_dim, head_dim, batch_tokens, batch_tokens) +
+                                 FOVEA_LAYER_SCRATCH_I8(batch_tokens, batch_tokens, heads, heads, head_dim,
+                                                        head_dim);
+
 struct alignas(64) worker_space {
-  unsigned char product[FOVEA_MULTIPLY_SCRATCH(inner, batch_tokens, int32_t{FOVEA_I8})];
-  unsigned char attention[FOVEA_SCRATCH_FAST(head_dim, head_dim, batch_tokens, batch_tokens)];
-  unsigned char fixed_attention[FOVEA_FIXED_SCRATCH_ROWS(head_dim, head_dim) + 65536];
-  float keys[batch_tokens * head_dim];
-  float key_scales[batch_tokens], value_scales[batch_tokens];
-  int32_t key_multipliers[batch_tokens];
-  int16_t value_weights[batch_tokens];
-  int8_t q[batch_tokens * head_dim], k[batch_tokens * head_dim], v[batch_tokens * head_dim];
+  unsigned char scratch[product_scratch > layer_scratch ? product_scratch : layer_scratch];
 };
 
 // Writes [sentences][width] numbers, each row of length 1. The numbers depend on nothing but the tokens of

@@ -33,7 +33,7 @@ extern "C" {
 typedef struct fovea_cache_shape {
   int32_t kv_heads, dim, v_dim; /* v_dim 0 = dim; dims up to 1024 */
   int32_t capacity;             /* tokens of room; of a ring a multiple of 16, for I8 of 64 */
-  int32_t dtype;                /* FOVEA_F32 or FOVEA_I8; any other is FOVEA_UNSUPPORTED */
+  int32_t dtype;                /* FOVEA_F32, FOVEA_F16, FOVEA_BF16 or FOVEA_I8 */
   /* 0: the cache grows until it is full. Else a ring, for calls whose window_left is at most `window`: new
    * tokens replace tokens that no such call sees again. FOVEA_CACHE_RING gives its capacity. */
   int32_t window;
@@ -42,7 +42,13 @@ typedef struct fovea_cache_shape {
    * come; larger ones are refused. Both 0: the cache takes int8 rows as they are, under one scale. */
   float k_largest, v_largest;
   int32_t score_multiplier; /* I8 with scales: that of fovea_fixed_scale for keys up to k_largest; 0 = 2^30 */
-  int32_t reserved[6];
+  /* 1: the cache keeps keys less a mean key for each KV head, which fovea_cache_set_mean gives. Softmax does
+   * not see the difference, and int8 and 16 bits hold what is left more exactly. It takes floats only. */
+  int32_t smooth_keys;
+  /* The cache begins with this token, a multiple of 16 (I8: 64): those before it stand elsewhere, and attend
+   * in a call of their own. */
+  int32_t first_token;
+  int32_t reserved[4];
 } fovea_cache_shape;
 
 /* Bytes of a block, 0 if they overflow or a dim or a number is out of its range; fovea_cache_init checks the
@@ -57,14 +63,23 @@ FOVEA_API int32_t fovea_cache_init(void *image, size_t size, const fovea_cache_s
 FOVEA_API int32_t fovea_cache_branch(void *image, size_t size, const fovea_cache_shape *shape,
                                      const void *parent, int32_t tokens);
 
-/* All of the tokens or none. F32 takes FOVEA_F32; I8 takes FOVEA_I8 without scales, and FOVEA_F32 with them.
+/* The mean key of a cache with smooth_keys, [kv_heads][1][dim] of finite FOVEA_F32, before the first token
+ * comes; without it all means are 0. It is part of the image, stays on reset, and goes to branches. A call
+ * that is cut leaves a block that is refused. */
+FOVEA_API int32_t fovea_cache_set_mean(void *image, const fovea_in *mean);
+FOVEA_API const float *fovea_cache_mean(const void *image); /* [kv_heads][dim]; null: it has none */
+
+/* All of the tokens or none. F32 takes FOVEA_F32; F16 and BF16 take their own dtype, and FOVEA_F32, which is
+ * rounded to nearest even; I8 takes FOVEA_I8 without scales, and FOVEA_F32 with them. k and v have one dtype.
  * k is [kv_heads][tokens][dim], v is [kv_heads][tokens][v_dim]. */
 FOVEA_API int32_t fovea_cache_append(void *image, const fovea_in *k, const fovea_in *v, int32_t tokens);
 /* Forgets the tokens from `length` on. Of a ring, only as far as its window is still there. */
 FOVEA_API int32_t fovea_cache_truncate(void *image, int32_t length);
 FOVEA_API int32_t fovea_cache_reset(void *image); /* forgets all of its own tokens */
 
-/* Fills what concerns K and V in a call: k, v, keys, first_key, segments; of I8 with scales key_multipliers,
+/* Where keys are smoothed, scores are lower by scale * (q . mean) in each row. So softcap, sinks, lse and
+ * returned scores that are set in the call are refused; an lse that is set later has to be raised by that.
+ * Fills what concerns K and V in a call: k, v, keys, first_key, segments; of I8 with scales key_multipliers,
  * value_weights and scale.score_multiplier; kv_heads, dim and v_dim, which are refused if they are given and
  * differ. `segments` may be null where no segment is needed: a cache that is neither ring nor branch. For a
  * branch, view the parent first, with the same segments. The call reads the block until it has returned. */
@@ -92,13 +107,15 @@ FOVEA_API int32_t fovea_cache_restore(void *image, size_t size, const void *from
 #define FOVEA_CACHE_ALIGN
 #endif
 #define FOVEA_CACHE_HEADER 192
-/* Bytes of a block as a constant expression. For I8 with scales add FOVEA_CACHE_SCALES. */
+/* Bytes of a block as a constant expression. For I8 with scales add FOVEA_CACHE_SCALES. With
+ * smooth_keys add FOVEA_CACHE_MEAN. */
 #define FOVEA_CACHE_BYTES(kv_heads, dim, v_dim, capacity, dtype)                                          \
   (FOVEA_CACHE_HEADER +                                                                                   \
    ((dtype) == FOVEA_I8 ? FOVEA_AS_SIZE(kv_heads) * (FOVEA_FIXED_PANELS(capacity, dim) +                  \
                                                      FOVEA_FIXED_PANELS(capacity, v_dim))                 \
                         : FOVEA_AS_SIZE(kv_heads) * FOVEA_UP16(capacity) *                                \
                               (FOVEA_AS_SIZE(dim) + FOVEA_AS_SIZE(v_dim)) * ((dtype) == FOVEA_F32 ? 4 : 2)))
+#define FOVEA_CACHE_MEAN(kv_heads, dim) (FOVEA_AS_SIZE(kv_heads) * FOVEA_AS_SIZE(dim) * 4)
 #define FOVEA_CACHE_SCALES(kv_heads, capacity) (FOVEA_AS_SIZE(kv_heads) * FOVEA_FIXED_UP64(capacity) * 6)
 /* The capacity of a ring to which at most `at_once` tokens are appended at a time. A ring that is a branch
  * takes 16 tokens more (I8: 64), because it copies the last ones of its parent. */

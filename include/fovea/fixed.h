@@ -93,12 +93,15 @@ typedef struct fovea_fixed_attention {
   int32_t softcap; /* 0. Not offered in integers: any other number is FOVEA_UNSUPPORTED */
   /* As in fovea.h; data of k, v, key_multipliers and value_weights is not used. */
   const fovea_segments *segments;
-  int32_t reserved[3 - sizeof(void *) / 4];
+  const fovea_pattern *pattern; /* as in fovea.h; null: none */
+#if UINTPTR_MAX <= 0xffffffff
+  int32_t reserved[1];
+#endif
 } fovea_fixed_attention;
 
 FOVEA_API int32_t fovea_fixed_attend(const fovea_fixed_attention *a, void *scratch, size_t scratch_size);
 /* The same for small firmware. What they do not offer is FOVEA_UNSUPPORTED and is not linked. _s8: no S16.
- * _plain: S8, K and V in panels, integer output, and no optional table from head_scales to sinks. */
+ * _plain: S8, K and V in panels, integer output, no tree, and no optional table from head_scales to sinks. */
 FOVEA_API int32_t fovea_fixed_attend_s8(const fovea_fixed_attention *a, void *scratch, size_t scratch_size);
 FOVEA_API int32_t fovea_fixed_attend_plain(const fovea_fixed_attention *a, void *scratch,
                                            size_t scratch_size);

@@ -42,12 +42,15 @@ extern "C" {
 
 /* Constants are int32_t in each struct, because the size of an enum differs between ARM compilers. */
 
-/* dtype. Attention takes FOVEA_F32 only; linear.h takes weights of others. */
+/* dtype. Attention takes q, k, v and out of FOVEA_F32, FOVEA_F16 and FOVEA_BF16, in any mixture, and k and v of
+ * FOVEA_I8. All sums are float32. linear.h takes weights of these and of FOVEA_I4. */
 enum { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2, FOVEA_I8 = 3, FOVEA_I16 = 4, FOVEA_I4 = 5 };
 
-/* layout. FOVEA_ROWS: `dim` contiguous elements per token. FOVEA_PANELS (k only): [keys/16][dim][16], as
- * fovea_pack_keys writes it. The last panel must be readable as a whole; what it holds behind the last key
- * does not matter. Decoding is fastest from panels, because nothing is packed again. */
+/* layout. FOVEA_ROWS: `dim` contiguous elements per token. FOVEA_PANELS: k of floats and halves as
+ * [keys/16][dim][16], as fovea_pack_keys and fovea_pack_keys_as write it; k and v of FOVEA_I8 in the panels of
+ * fixed.h, so that one memory serves integer and float queries. The last panel must be readable as a whole;
+ * what it holds behind the last key does not matter. Decoding is fastest from panels, because nothing is packed
+ * again. */
 enum { FOVEA_ROWS = 0, FOVEA_PANELS = 1 };
 
 /* isa */
@@ -138,7 +141,9 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_VALUES = 0x3e,
   FOVEA_ARG_SEGMENTS = 0x3f,
   FOVEA_ARG_IMAGE = 0x40, /* of cache.h */
-  FOVEA_ARG_PARENT = 0x41,
+  FOVEA_ARG_PARENT = 0x41, /* of cache.h, and of a fovea_pattern */
+  FOVEA_ARG_MEAN = 0x42,   /* of cache.h */
+  FOVEA_ARG_CHUNK = 0x43,
   FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)
@@ -155,9 +160,12 @@ enum {                /* flags of a call */
  * [head][token][dim]; a negative one is refused. */
 typedef struct fovea_in {
   const void *data;   /* may be null only when it has no element */
-  const void *scales; /* of integer data; null: 1 */
+  const void *scales; /* FOVEA_I8: a scale for each token and head, what a number is multiplied by; null: 1 */
   ptrdiff_t head_stride, token_stride, scale_head_stride, scale_token_stride;
-  int32_t dtype, layout, zero_point, reserved;
+  int32_t dtype, layout, zero_point;
+  /* 0: scales are floats. Else they are integers, int32_t of k and int16_t of v, and a scale is the integer
+   * times this number: the tables of fixed.h and cache.h as they are. */
+  float scale_unit;
 } fovea_in;
 
 typedef struct fovea_out {
@@ -206,6 +214,21 @@ typedef struct fovea_segments {
   fovea_segment at[FOVEA_SEGMENTS_MAX];
 } fovea_segments;
 
+/* What one rule for all queries does not say. A zeroed pattern changes nothing. */
+#define FOVEA_TREE_MAX 1024
+typedef struct fovea_pattern {
+  /* null, or [queries]: a tree of drafts, as in speculative decoding. The last `queries` keys are those of
+   * the queries. Query i follows query parents[i], which is less than i, or the cache if it is -1; of the
+   * last `queries` keys it sees only its own and those of the queries it follows, near or far. Its position,
+   * and that of its key, is the number of keys before its path: the key of query 0 plus its depth in the
+   * tree. FOVEA_CAUSAL must be set, and up to FOVEA_TREE_MAX queries are allowed. */
+  const int16_t *parents;
+  /* Keys of a chunk, or 0. Chunks begin at multiples of it. A query sees the whole chunk of its position,
+   * with FOVEA_CAUSAL up to its position, and `left_chunks` chunks before it; negative: all. */
+  int32_t chunk, left_chunks;
+  int32_t reserved[4];
+} fovea_pattern;
+
 typedef struct fovea_attention {
   fovea_in q, k, v;
   fovea_out out;
@@ -230,14 +253,22 @@ typedef struct fovea_attention {
   int32_t ring;         /* 0 */
   /* null: all keys stand in k and v. Else where they stand; k.data, v.data and their strides are not used. */
   const fovea_segments *segments;
-  int32_t reserved[4 - sizeof(void *) / 4];
+  const fovea_pattern *pattern; /* null: none */
+#if UINTPTR_MAX <= 0xffffffff
+  int32_t reserved[2];
+#endif
 } fovea_attention;
 /* Query i is at position p = position + i. It sees key j when first_key <= j < first_key + keys and
  *   j < prefix or ((not causal or j <= p) and (no window or j < keep_first or p - left <= j <= p + right)).
+ * With chunks of c keys it must be j < prefix, or also
+ *   j / c <= p / c and (j < keep_first or p / c - left_chunks <= j / c).
+ * In a tree, p and j are positions as fovea_pattern says, for alibi and windows alike.
  * A key that a row does not see contributes nothing, whatever it holds. Memory outside the given rows is
  * never read. */
 
 FOVEA_API int32_t fovea_attend(const fovea_attention *a, void *scratch, size_t scratch_size);
+/* The same for float32 only: a program without other types links only the code that they need. */
+FOVEA_API int32_t fovea_attend_f32(const fovea_attention *a, void *scratch, size_t scratch_size);
 /* Joins the partials of all parts: once, by one thread, after all parts have ended. */
 FOVEA_API int32_t fovea_merge(const fovea_attention *a);
 /* The status that fovea_attend would return with enough scratch. */

@@ -16,11 +16,27 @@ struct view {
   std::ptrdiff_t head_stride = 0, token_stride = 0;
 };
 
+// Numbers of 16 bits, by their bits.
+struct f16 {
+  std::uint16_t bits;
+};
+struct bf16 {
+  std::uint16_t bits;
+};
+
 template <class T>
 struct dtype_of;
 template <>
 struct dtype_of<float> {
   static constexpr std::int32_t value = FOVEA_F32;
+};
+template <>
+struct dtype_of<f16> {
+  static constexpr std::int32_t value = FOVEA_F16;
+};
+template <>
+struct dtype_of<bf16> {
+  static constexpr std::int32_t value = FOVEA_BF16;
 };
 template <>
 struct dtype_of<std::int8_t> {
@@ -103,7 +119,7 @@ class fixed_attention {
   // One query that sees all tokens so far: q and out are [Heads][Dim]. Without tokens, out becomes zeros.
   std::int32_t attend(const T* q, T* out) {
     const fovea_attention a = call(q, out);
-    return fovea_attend(&a, scratch_.bytes, sizeof scratch_.bytes);
+    return fovea_attend_f32(&a, scratch_.bytes, sizeof scratch_.bytes);
   }
 
   // The call that attend makes, for callers who want to change it.
@@ -124,7 +140,7 @@ class fixed_attention {
   std::int32_t count_;
 };
 
-// A cache of fixed size (cache.h), with floats or with int8 under one scale. It begins with init, or with a
+// A cache of fixed size (cache.h), with float, f16, bf16, or int8 under one scale. It begins with init, or with a
 // restore into bytes.
 template <class T, int KvHeads, int Dim, int Capacity, int VDim = Dim>
 struct alignas(64) kv_cache {
@@ -155,8 +171,10 @@ struct alignas(64) kv_cache {
     const fovea_cache_shape s = shape(window, keep_first);
     return fovea_cache_branch(bytes, sizeof bytes, &s, parent, tokens);
   }
-  // k is [KvHeads][tokens][Dim], v is [KvHeads][tokens][VDim], where no strides say otherwise.
-  std::int32_t append(fovea::view<const T> k, fovea::view<const T> v, std::int32_t tokens = 1) {
+  // k is [KvHeads][tokens][Dim], v is [KvHeads][tokens][VDim], where no strides say otherwise. Caches of f16
+  // and bf16 take floats, too.
+  template <class X = T>
+  std::int32_t append(fovea::view<const X> k, fovea::view<const X> v, std::int32_t tokens = 1) {
     const fovea_in in_k = input(k), in_v = input(v);
     return fovea_cache_append(bytes, &in_k, &in_v, tokens);
   }

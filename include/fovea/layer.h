@@ -39,7 +39,9 @@ typedef struct fovea_layer {
                                * are those of all tokens, so tokens that a row does not see may change its
                                * bits. Not with kv, softcap, alibi, sinks, mask.is_bias, mask.keys, lse or
                                * weights */
-  int32_t reserved[5];
+  int32_t token_scales;       /* of FOVEA_I8. 1: each key and each value has a scale of its own, which is more
+                               * exact; 0: all keys of a head have one, and all values */
+  int32_t reserved[4];
 } fovea_layer;
 
 /* One call is all sequences of a batch, one after another without a gap. */
@@ -60,8 +62,8 @@ typedef struct fovea_layer_call {
   const int32_t *positions;   /* [tokens] for RoPE, of queries and keys; null = first_position and on */
   void *cache;                /* null. Keys and values of earlier tokens: not in this version */
   /* Options of the attention, for each sequence alike: flags, position, window, prefix, keep_first, scale,
-   * softcap, alibi, sinks, mask, lse, weights and isa. All else is zero. In self-attention the position of
-   * token 0 is 0 if it is not given. Of several sequences, lse [heads][queries] and weights
+   * softcap, alibi, sinks, mask, lse, weights, a pattern without parents, and isa. All else is zero. In
+   * self-attention the position of token 0 is 0 if it is not given. Of several sequences, lse [heads][queries] and weights
    * [heads][queries][keys that count] of the first come before those of the second, and so on. */
   fovea_attention how;
   int32_t fixed_isa;          /* of products of integers, and of FOVEA_I8 attention */
@@ -114,12 +116,15 @@ FOVEA_API int32_t fovea_project_context(const fovea_layer_call *c, void *kv, siz
 #define FOVEA_LAYER_SCRATCH_FAST(tokens, context_tokens, width, q_heads, kv_heads, dim, v_dim)         \
   (64 + FOVEA_LAYER_INNER(width, FOVEA_SCRATCH_FAST(dim, v_dim, 48, context_tokens)) +                 \
    FOVEA_LAYER_ROWS(tokens, context_tokens, tokens, q_heads, kv_heads, dim, v_dim, kv_heads, 16))
+/* What workers share, for as many tokens as a batch has. */
+#define FOVEA_LAYER_SHARED(tokens, context_tokens, q_heads, kv_heads, dim, v_dim) \
+  (64 + FOVEA_LAYER_ROWS(tokens, context_tokens, tokens, q_heads, kv_heads, dim, v_dim, kv_heads, 16))
 /* What FOVEA_I8 attention takes in addition. */
 #define FOVEA_LAYER_SCRATCH_I8(tokens, context_tokens, q_heads, kv_heads, dim, v_dim)                  \
-  (576 + FOVEA_AS_SIZE(tokens) * FOVEA_AS_SIZE((q_heads) / (kv_heads)) * FOVEA_AS_SIZE(dim) +          \
+  (1472 + FOVEA_AS_SIZE(tokens) * FOVEA_AS_SIZE((q_heads) / (kv_heads)) * FOVEA_AS_SIZE(dim) +         \
    4 * FOVEA_AS_SIZE(tokens) *                                                                         \
        FOVEA_UP16(FOVEA_LAYER_HEADS(kv_heads, dim, v_dim) * ((q_heads) / (kv_heads)) * (dim)) +        \
-   FOVEA_AS_SIZE(context_tokens) * FOVEA_AS_SIZE(5 * (dim) + (v_dim)) + 4 * FOVEA_AS_SIZE(dim) +       \
+   FOVEA_AS_SIZE(context_tokens) * FOVEA_AS_SIZE(5 * (dim) + (v_dim) + 10) + 4 * FOVEA_AS_SIZE(dim) +  \
    FOVEA_FIXED_SCRATCH_ROWS(dim, v_dim))
 /* Of both: the larger of a product and an attention; rows of queries, heads, keys and values; and KV heads
  * whose first output is a multiple of 16. */

@@ -3,18 +3,20 @@
 
 #include "cache/append.hpp"
 
-namespace fovea::cache {
-namespace {
+#include "common/bits.hpp"
 
-int32_t check_rows(const opened& c, const fovea_in* in, int32_t tokens, int32_t dim, int32_t dtype,
-                   rows& out) {
+namespace fovea::cache {
+
+FOVEA_ONCE int32_t check_rows(const opened& c, const fovea_in* in, int32_t tokens, int32_t dim, int32_t dtype,
+                              rows& out) {
   if (!in) return FOVEA_NULL;
-  const ptrdiff_t others = (in->dtype ^ dtype) | in->layout | in->zero_point | in->reserved |
-                           in->scale_head_stride | in->scale_token_stride;
-  if (others || in->scales) return FOVEA_UNSUPPORTED;
+  const ptrdiff_t others = (in->dtype ^ dtype) | in->layout | in->zero_point | in->scale_head_stride |
+                           in->scale_token_stride;
+  if (others || in->scales || bits_of(in->scale_unit)) return FOVEA_UNSUPPORTED;
   byte_range bytes, image;
   extent e{c.shape().kv_heads, tokens, 0, 0, dim};
-  const size_t element = dtype == FOVEA_F32 ? 4 : 1;
+  // Rows of another dtype than the image's are floats, or refused by the caller.
+  const size_t element = size_of(dtype == FOVEA_F32 ? 4 : c.at().element);
   if (const int32_t reason = place<false>(in->data, in->head_stride, in->token_stride, element, false, e,
                                           bytes))
     return reason;
@@ -22,6 +24,8 @@ int32_t check_rows(const opened& c, const fovea_in* in, int32_t tokens, int32_t 
   out = {static_cast<const unsigned char*>(in->data), e.head_stride, e.token_stride};
   return FOVEA_OK;
 }
+
+namespace {
 
 // Tokens that a call with this window may still see are never overwritten.
 FOVEA_ONCE int32_t check_ring_room(appending& a, int32_t after) {

@@ -26,6 +26,9 @@ struct appending {
 int32_t check_append(void* image, const fovea_in* k, const fovea_in* v, int32_t tokens, int32_t dtype,
                      appending& a);
 int32_t check_input(const fovea_in* k, const fovea_in* v, int32_t tokens, int32_t dtype, appending& a);
+// One input of an image; returns the reason to refuse it, or FOVEA_OK.
+int32_t check_rows(const opened& c, const fovea_in* in, int32_t tokens, int32_t dim, int32_t dtype,
+                   rows& out);
 // Commits what the ring drops, before its bytes are written.
 void drop(appending& a);
 // Commits the tokens and their checksum, after their bytes were written.

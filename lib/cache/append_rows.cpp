@@ -1,11 +1,12 @@
-// Appending whatever a cache takes: floats as they are, floats quantised to int8 with a scale for each token
-// and head, int8.
+// Appending whatever a cache takes: numbers as they are, floats rounded to 16 bits, floats quantised to int8
+// with a scale for each token and head.
 #include "common/build.hpp"
 
 #include "cache/append.hpp"
 #include "cache/quantize.hpp"
 #include "cache/token.hpp"
 #include "f32/check.hpp"
+#include "linear/element_bits.hpp"
 
 namespace fovea::cache {
 namespace {
@@ -22,20 +23,96 @@ void append_f32(appending& a) {
   });
 }
 
+// Numbers of a row as they are kept: keys less the mean key, where the cache has one.
+struct kept_row {
+  const float* row;
+  const float* mean; // null: none
+  float operator[](int32_t n) const { return mean ? row[n] - mean[n] : row[n]; }
+};
+auto keys_of(const appending& a) {
+  return [&a](int32_t g, int32_t i) {
+    return kept_row{a.k.row<float>(g, i), a.c.smoothed() ? a.c.mean(g) : nullptr};
+  };
+}
+auto values_of(const appending& a) {
+  return [&a](int32_t g, int32_t i) { return kept_row{a.v.row<float>(g, i), nullptr}; };
+}
+
+// Writes narrow(row[n]) for each number of the rows key(head, token) and value(head, token).
+template <class Stored, class Key, class Value, class Narrow>
+void append_numbers(appending& a, Key key, Value value, Narrow narrow) {
+  const opened& c = a.c;
+  const int32_t dim = c.shape().dim, v_dim = c.shape().v_dim;
+  write_tokens(a, [&](int32_t g, int32_t at, int32_t i, int32_t count) {
+    Stored* const keys = reinterpret_cast<Stored*>(c.keys(g));
+    Stored* values = reinterpret_cast<Stored*>(c.values(g)) + ptrdiff_t{at} * v_dim;
+    for (int32_t j = 0; j < count; ++j, values += v_dim) {
+      const int32_t place = at + j;
+      Stored* const lane = keys + ptrdiff_t{down_to(place, 16)} * dim + place % 16;
+      const auto k = key(g, i + j);
+      const auto v = value(g, i + j);
+      for (int32_t n = 0; n < dim; ++n) lane[n * 16] = narrow(k[n]);
+      for (int32_t n = 0; n < v_dim; ++n) values[n] = narrow(v[n]);
+    }
+  });
+}
+
+void append_halves(appending& a) {
+  append_numbers<uint16_t>(
+      a, [&](int32_t g, int32_t i) { return a.k.row<uint16_t>(g, i); },
+      [&](int32_t g, int32_t i) { return a.v.row<uint16_t>(g, i); }, [](uint16_t x) { return x; });
+}
+
+template <class Bits>
+void append_rounded(appending& a) {
+  append_numbers<typename Bits::stored>(a, keys_of(a), values_of(a),
+                                        [](float x) { return Bits::narrow(bits_of(x)); });
+}
+
+uint32_t size_bits(float x) { return bits_of(x) & 0x7fffffffu; }
+
+// Is a number that came finite kept as an infinite one?
+template <class Rows>
+bool overflows(const appending& a, const rows& in, Rows kept, int32_t dim, uint32_t too_large) {
+  for (int32_t g = 0; g < a.c.shape().kv_heads; ++g)
+    for (int32_t i = 0; i < a.tokens; ++i)
+      for (int32_t n = 0; n < dim; ++n)
+        if (size_bits(kept(g, i)[n]) >= too_large && is_finite(in.row<float>(g, i)[n])) return true;
+  return false;
+}
+
+int32_t append_floats(appending& a) {
+  const fovea_cache_shape& s = a.c.shape();
+  if (s.dtype == FOVEA_F32 && !a.c.smoothed()) {
+    append_f32(a);
+    return FOVEA_OK;
+  }
+  uint32_t too_large = 0x7f800000u;
+  if (s.dtype == FOVEA_F16) too_large = 0x477ff000u; // 65,520
+  if (s.dtype == FOVEA_BF16) too_large = 0x7f7f8000u;
+  if (overflows(a, a.k, keys_of(a), s.dim, too_large)) return refusal(FOVEA_RANGE, FOVEA_ARG_K);
+  if (overflows(a, a.v, values_of(a), s.v_dim, too_large)) return refusal(FOVEA_RANGE, FOVEA_ARG_V);
+  if (s.dtype == FOVEA_F32) append_rounded<linear::f32_bits>(a);
+  if (s.dtype == FOVEA_F16) append_rounded<linear::f16_bits>(a);
+  if (s.dtype == FOVEA_BF16) append_rounded<linear::bf16_bits>(a);
+  return FOVEA_OK;
+}
+
 // The largest number of a row without its sign. NaN and infinity are larger than all others.
-uint32_t size_bits(const float* row, int32_t dim) {
+uint32_t size_bits(const kept_row& row, int32_t dim) {
   uint32_t largest = 0;
   for (int32_t c = 0; c < dim; ++c) {
-    const uint32_t bits = bits_of(row[c]) & 0x7fffffffu;
+    const uint32_t bits = size_bits(row[c]);
     largest = bits > largest ? bits : largest;
   }
   return largest;
 }
 
-int32_t check_sizes(const appending& a, const rows& in, int32_t dim, float largest) {
+template <class Rows>
+int32_t check_sizes(const appending& a, Rows kept, int32_t dim, float largest) {
   for (int32_t g = 0; g < a.c.shape().kv_heads; ++g)
     for (int32_t i = 0; i < a.tokens; ++i) {
-      const uint32_t bits = size_bits(in.row<float>(g, i), dim);
+      const uint32_t bits = size_bits(kept(g, i), dim);
       if (bits >= 0x7f800000u) return FOVEA_NOT_FINITE;
       if (bits > bits_of(largest)) return FOVEA_RANGE;
     }
@@ -44,29 +121,33 @@ int32_t check_sizes(const appending& a, const rows& in, int32_t dim, float large
 
 // A row becomes bytes at to(c); returns its multiplier.
 template <class Place>
-int32_t quantize_row(const float* row, int32_t dim, float largest, int32_t greatest, Place to) {
+int32_t quantize_row(const kept_row& row, int32_t dim, float largest, int32_t greatest, Place to) {
   const int32_t by = multiplier_for(float_of(size_bits(row, dim)), largest, greatest);
   const float step = static_cast<float>(by) * unit_of(largest, greatest);
   for (int32_t c = 0; c < dim; ++c) *to(c) = quantize(row[c], step);
   return by;
 }
 
-void append_quantised(appending& a) {
+int32_t append_quantised(appending& a) {
   const opened& c = a.c;
   const fovea_cache_shape& s = c.shape();
+  const auto k = keys_of(a);
+  const auto v = values_of(a);
+  if (const int32_t reason = check_sizes(a, k, s.dim, s.k_largest)) return refusal(reason, FOVEA_ARG_K);
+  if (const int32_t reason = check_sizes(a, v, s.v_dim, s.v_largest)) return refusal(reason, FOVEA_ARG_V);
   write_tokens(a, [&](int32_t g, int32_t at, int32_t i, int32_t count) {
     int8_t* const keys = reinterpret_cast<int8_t*>(c.keys(g));
     int8_t* const values = reinterpret_cast<int8_t*>(c.values(g));
     for (int32_t j = 0, place = at; j < count; ++j, ++place) {
       const auto key = [&](int32_t n) { return keys + fixed::key_at(place, n, c.at().depth); };
       const auto value = [&](int32_t n) { return values + fixed::value_at(place, n, c.at().width); };
-      c.multipliers(g)[place] = quantize_row(a.k.row<float>(g, i + j), s.dim, s.k_largest, s.score_multiplier,
-                                             key);
+      c.multipliers(g)[place] = quantize_row(k(g, i + j), s.dim, s.k_largest, s.score_multiplier, key);
       for (int32_t n = s.dim; n < c.at().depth; ++n) *key(n) = 0;
       c.weights(g)[place] = static_cast<int16_t>(
-          quantize_row(a.v.row<float>(g, i + j), s.v_dim, s.v_largest, greatest_weight, value));
+          quantize_row(v(g, i + j), s.v_dim, s.v_largest, greatest_weight, value));
     }
   });
+  return FOVEA_OK;
 }
 
 } // namespace
@@ -76,20 +157,19 @@ int32_t fovea_cache_append(void* image, const fovea_in* k, const fovea_in* v, in
   using namespace fovea;
   using namespace fovea::cache;
   appending a;
-  const int32_t dtype = k && k->dtype == FOVEA_I8 ? FOVEA_I8 : FOVEA_F32;
+  const int32_t dtype = k && element_of(k->dtype) ? k->dtype : int32_t{FOVEA_F32};
   if (const int32_t status = check_append(image, k, v, tokens, dtype, a)) return status;
-  const fovea_cache_shape& s = a.c.shape();
-  const bool takes_int8 = a.c.holds_int8() && !a.c.scaled();
-  if (takes_int8 != (dtype == FOVEA_I8)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
-  if (takes_int8) {
+  const opened& c = a.c;
+  if (dtype == FOVEA_F32) {
+    if (c.scaled()) return append_quantised(a);
+    return c.holds_int8() ? refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K) : append_floats(a);
+  }
+  if (dtype != c.shape().dtype || c.scaled() || c.smoothed()) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
+  if (dtype == FOVEA_I8) {
     drop(a);
     keep(a, write_int8(a));
-  } else if (a.c.scaled()) {
-    if (const int32_t reason = check_sizes(a, a.k, s.dim, s.k_largest)) return refusal(reason, FOVEA_ARG_K);
-    if (const int32_t reason = check_sizes(a, a.v, s.v_dim, s.v_largest)) return refusal(reason, FOVEA_ARG_V);
-    append_quantised(a);
   } else {
-    append_f32(a);
+    append_halves(a);
   }
   return FOVEA_OK;
 }

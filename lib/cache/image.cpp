@@ -20,7 +20,7 @@ bool lay_out(header& h) {
   const bool int8 = s.dtype == FOVEA_I8;
   at.step = int8 ? 64 : 16;
   at.first = down_to(h.base, at.step);
-  at.element = int8 ? 1 : 4;
+  at.element = element_of(s.dtype);
   at.depth = int8 ? up_to(s.dim, 16) : s.dim;
   at.width = int8 ? up_to(s.v_dim, 16) : s.v_dim;
   at.places = up_to(s.capacity, at.step);
@@ -29,9 +29,11 @@ bool lay_out(header& h) {
   at.modulus = at.places - (at.ring - at.first);
   const size_t scales = s.score_multiplier ? sizeof(int32_t) + sizeof(int16_t) : 0;
   const size_t token = size_of(at.depth + at.width) * size_of(at.element) + scales;
+  const size_t mean = s.smooth_keys ? size_of(s.dim) * sizeof(float) : 0; // less than all tokens of a head
   size_t bytes;
   if (__builtin_mul_overflow(size_of(s.kv_heads), token, &bytes) ||
       __builtin_mul_overflow(bytes, size_of(at.places), &bytes) ||
+      __builtin_add_overflow(bytes, size_of(s.kv_heads) * mean, &bytes) ||
       bytes > size_t{PTRDIFF_MAX} - FOVEA_CACHE_HEADER)
     return false;
   bytes += FOVEA_CACHE_HEADER;
@@ -50,6 +52,13 @@ int32_t check_scales(fovea_cache_shape& s) {
   if (s.k_largest > 0 && (s.score_multiplier < 1 << 30 || !scales_are_normal(s)))
     return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   return FOVEA_OK;
+}
+
+int32_t check_first_token(const header& h) {
+  const int32_t first = h.shape.first_token;
+  if (first < 0 || first > h.base) return refusal(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
+  return first % (h.shape.dtype == FOVEA_I8 ? 64 : 16) ? refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY)
+                                                       : int32_t{FOVEA_OK};
 }
 
 // Of a number of whole words.
@@ -78,11 +87,15 @@ FOVEA_ONCE int32_t check_shape(const fovea_cache_shape& wanted, header& h) {
   if (s.dim < 1 || s.dim > 1024) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
   if (s.v_dim < 0 || s.v_dim > 1024) return refusal(FOVEA_SIZE, FOVEA_ARG_V_DIM);
   if (!s.v_dim) s.v_dim = s.dim;
-  if (s.dtype != FOVEA_F32 && s.dtype != FOVEA_I8) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE);
+  if (!element_of(s.dtype)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE);
+  if (const int32_t status = check_first_token(h)) return status;
   if (s.capacity < 1 || s.capacity > greatest_tokens - h.base) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
   if (s.window < 0 || s.window > greatest_tokens) return refusal(FOVEA_RANGE, FOVEA_ARG_RING);
   if (s.keep_first < 0 || s.keep_first > greatest_tokens) return refusal(FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST);
   if (const int32_t status = check_scales(s)) return status;
+  if (s.smooth_keys < 0 || s.smooth_keys > 1) return refusal(FOVEA_RANGE, FOVEA_ARG_MEAN);
+  if (s.smooth_keys && s.dtype == FOVEA_I8 && !s.score_multiplier)
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_MEAN);
   return lay_out(h) ? int32_t{FOVEA_OK} : refusal(FOVEA_OVERFLOW, FOVEA_ARG_KEYS);
 }
 
@@ -161,6 +174,7 @@ void commit(opened& c, slot next) {
 
 size_t fovea_cache_size(const fovea_cache_shape* shape) {
   fovea::cache::header h = {};
+  h.base = shape ? shape->first_token : 0;
   if (!shape || fovea::cache::check_shape(*shape, h)) return 0;
   return static_cast<size_t>(uint64_t{h.bytes_high} << 32 | h.bytes_low);
 }

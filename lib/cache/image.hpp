@@ -16,6 +16,13 @@ constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) & -step
 constexpr int32_t down_to(int32_t n, int32_t step) { return n & -step; }
 constexpr size_t size_of(int32_t n) { return static_cast<size_t>(static_cast<uint32_t>(n)); } // of a count
 
+// Bytes of a number; 0 of a dtype that no cache holds.
+constexpr int32_t element_of(int32_t dtype) {
+  if (dtype == FOVEA_I8) return 1;
+  if (dtype == FOVEA_F32) return 4;
+  return dtype == FOVEA_F16 || dtype == FOVEA_BF16 ? 2 : 0;
+}
+
 // What follows from a shape, as the header keeps it. A token has a place: those below `ring` stand in order,
 // later ones wrap.
 struct layout {
@@ -47,7 +54,7 @@ struct layout {
 struct header {
   uint32_t magic, format;
   int32_t panel_order; // of I8, else 0
-  int32_t base;        // tokens that the parent holds; 0: there is no parent
+  int32_t base;        // tokens before those of this image: first_token, or those that the parent holds
   uint32_t base_sum;   // the checksum of the parent's own tokens below base
   uint32_t bytes_low, bytes_high;
   fovea_cache_shape shape; // with its defaults resolved
@@ -82,6 +89,9 @@ struct opened {
   const layout& at() const { return head->fixed.at; }
   bool holds_int8() const { return shape().dtype == FOVEA_I8; }
   bool scaled() const { return shape().score_multiplier != 0; }
+  bool smoothed() const { return shape().smooth_keys != 0; }
+  // It has no parent: its first token is the first one of all its views.
+  bool is_root() const { return head->fixed.base == shape().first_token; }
 
   unsigned char* bytes() const { return reinterpret_cast<unsigned char*>(head); }
   unsigned char* keys(int32_t kv_head) const {
@@ -97,6 +107,12 @@ struct opened {
   int16_t* weights(int32_t kv_head) const {
     return reinterpret_cast<int16_t*>(multipliers(shape().kv_heads)) +
            size_of(kv_head) * size_of(at().places);
+  }
+  // The mean key of a KV head, of smoothed keys.
+  float* mean(int32_t kv_head) const {
+    unsigned char* const behind = scaled() ? reinterpret_cast<unsigned char*>(weights(shape().kv_heads))
+                                           : values(shape().kv_heads);
+    return reinterpret_cast<float*>(behind) + size_of(kv_head) * size_of(shape().dim);
   }
   size_t size() const {
     return static_cast<size_t>(uint64_t{head->fixed.bytes_high} << 32 | head->fixed.bytes_low);
@@ -120,7 +136,8 @@ void commit(opened& c, slot next); // its generation and check are made here; it
 
 // The checksum of tokens from .. to-1 of the image.
 uint32_t sum_of_tokens(const opened& c, int32_t from, int32_t to);
-// The same over all tokens that the state promises.
+uint32_t sum_of_mean(const opened& c); // 0 where keys are not smoothed
+// The checksum of all that the state promises.
 uint32_t sum_of_all(const opened& c);
 
 } // namespace fovea::cache

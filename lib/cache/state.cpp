@@ -24,6 +24,10 @@ void begin(opened& c, const header& h) {
   c.now.oldest = c.at().ring;
 }
 
+size_t bytes_of_mean(const opened& c) {
+  return size_of(c.shape().kv_heads) * size_of(c.shape().dim) * sizeof(float);
+}
+
 // Is the header what its shape makes of it?
 bool follows_from_shape(const header& h) {
   header again = h;
@@ -66,6 +70,8 @@ int32_t inherit(const fovea_cache_shape& parent, fovea_cache_shape& s) {
   if (differs(s.kv_heads, parent.kv_heads)) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
   if (differs(s.dim, parent.dim)) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
   if (differs(s.v_dim, parent.v_dim)) return refusal(FOVEA_SIZE, FOVEA_ARG_V_DIM);
+  if (differs(s.first_token, parent.first_token)) return refusal(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
+  if (differs(s.smooth_keys, parent.smooth_keys)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_MEAN);
   if (differs(s.dtype, parent.dtype)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE);
   const auto other = [](float mine, float of_parent) {
     return mine < 0 || mine > 0 ? mine < of_parent || mine > of_parent : mine != mine;
@@ -86,6 +92,7 @@ int32_t fovea_cache_init(void* image, size_t size, const fovea_cache_shape* shap
   using namespace fovea::cache;
   if (!shape) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   header h = {};
+  h.base = shape->first_token;
   opened c;
   byte_range bytes;
   if (const int32_t status = check_shape(*shape, h)) return status;
@@ -93,6 +100,8 @@ int32_t fovea_cache_init(void* image, size_t size, const fovea_cache_shape* shap
   if (const int32_t status = check_memory(image, size, size_in(h), bytes)) return status;
   c.head = static_cast<image_head*>(image);
   begin(c, h);
+  if (c.smoothed()) __builtin_memset(c.mean(0), 0, bytes_of_mean(c));
+  c.now.sum = sum_of_mean(c);
   commit(c, c.now);
   return FOVEA_OK;
 }
@@ -119,6 +128,7 @@ int32_t fovea_cache_branch(void* image, size_t size, const fovea_cache_shape* sh
   h.base_sum = from.now.sum - sum_of_tokens(from, tokens, from.now.length);
   c.head = static_cast<image_head*>(image);
   begin(c, h);
+  if (c.smoothed()) __builtin_memcpy(c.mean(0), from.mean(0), bytes_of_mean(c));
   for (int32_t token = c.at().first; token < tokens; ++token) copy_token(c, from, token);
   c.now.sum = sum_of_all(c);
   commit(c, c.now);
@@ -149,7 +159,7 @@ int32_t fovea_cache_reset(void* image) {
   slot next = c.now;
   next.length = c.head->fixed.base;
   next.oldest = c.at().ring;
-  next.sum = sum_of_tokens(c, c.at().first, next.length);
+  next.sum = sum_of_mean(c) + sum_of_tokens(c, c.at().first, next.length);
   commit(c, next);
   return FOVEA_OK;
 }

@@ -19,33 +19,42 @@ constexpr int32_t panel_order_of(const fovea_cache_shape& s) {
   return s.dtype == FOVEA_I8 ? fixed::fixed_panel_order : 0;
 }
 
-// One KV head at one place of an image.
+// One KV head at one place of an image. Words of 32 bits hold one, two or four numbers, the first one lowest;
+// behind the last number of a row stand zeros.
 class token_words {
  public:
   token_words(const opened& c, int32_t head, int32_t place)
-      : int8_(c.holds_int8()),
-        order_(c.head->fixed.panel_order),
-        place_(place),
-        v_dim_(c.shape().v_dim),
-        at_(c.at()),
-        k_(c.keys(head)),
-        v_(c.values(head)) {}
+      : order_(c.head->fixed.panel_order), place_(place), v_dim_(c.shape().v_dim), at_(c.at()) {
+    k_ = c.keys(head);
+    v_ = c.values(head);
+    if (at_.element == 1) return;
+    k_ += (static_cast<ptrdiff_t>(down_to(place, 16)) * at_.depth + place % 16) * at_.element;
+    v_ += static_cast<ptrdiff_t>(place) * at_.width * at_.element;
+  }
 
-  int32_t key_words() const { return int8_ ? at_.depth / 4 : at_.depth; }
-  int32_t value_words() const { return int8_ ? (v_dim_ + 3) / 4 : v_dim_; }
+  int32_t key_words() const { return words_of(at_.depth); }
+  int32_t value_words() const { return words_of(v_dim_); }
 
-  unsigned char* key_word(int32_t i) const { // four numbers of int8 stand together
-    if (int8_) return k_ + fixed::key_at(place_, 4 * i, at_.depth, order_);
-    return k_ + 4 * (static_cast<ptrdiff_t>(down_to(place_, 16)) * at_.depth + i * 16 + place_ % 16);
+  uint32_t key_word(int32_t i) const {
+    if (at_.element == 4) return load(k_ + i * 64);
+    if (at_.element == 2) return pair(k_, 32, i, at_.depth);
+    return load(key_bytes(i));
+  }
+  void set_key_word(int32_t i, uint32_t word) const {
+    if (at_.element == 4) return store(k_ + i * 64, word);
+    if (at_.element == 2) return set_pair(k_, 32, i, at_.depth, word);
+    store(key_bytes(i), word);
   }
   uint32_t value_word(int32_t i) const {
-    if (!int8_) return load(value_row() + 4 * i);
-    uint32_t word = 0; // behind the last number: zeros
+    if (at_.element == 4) return load(v_ + i * 4);
+    if (at_.element == 2) return pair(v_, 2, i, v_dim_);
+    uint32_t word = 0;
     for (int32_t n = 0; n < 4 && 4 * i + n < v_dim_; ++n) word |= uint32_t{*value_byte(4 * i + n)} << 8 * n;
     return word;
   }
   void set_value_word(int32_t i, uint32_t word) const {
-    if (!int8_) return store(value_row() + 4 * i, word);
+    if (at_.element == 4) return store(v_ + i * 4, word);
+    if (at_.element == 2) return set_pair(v_, 2, i, v_dim_, word);
     for (int32_t n = 0; n < 4 && 4 * i + n < v_dim_; ++n)
       *value_byte(4 * i + n) = static_cast<unsigned char>(word >> 8 * n);
   }
@@ -55,18 +64,37 @@ class token_words {
     __builtin_memcpy(&word, __builtin_assume_aligned(p, 4), sizeof word);
     return word;
   }
+
+ private:
+  int32_t order_, place_, v_dim_;
+  const layout& at_;
+  unsigned char *k_, *v_; // of int8 those of the head, else those of the token
+
+  int32_t words_of(int32_t numbers) const { return (numbers * at_.element + 3) / 4; }
+  unsigned char* key_bytes(int32_t i) const { return k_ + fixed::key_at(place_, 4 * i, at_.depth, order_); }
+  unsigned char* value_byte(int32_t c) const { return v_ + fixed::value_at(place_, c, at_.width, order_); }
+
   static void store(unsigned char* p, uint32_t word) {
     __builtin_memcpy(__builtin_assume_aligned(p, 4), &word, sizeof word);
   }
-
- private:
-  bool int8_;
-  int32_t order_, place_, v_dim_;
-  const layout& at_;
-  unsigned char *k_, *v_;
-
-  unsigned char* value_row() const { return v_ + static_cast<ptrdiff_t>(place_) * v_dim_ * 4; }
-  unsigned char* value_byte(int32_t c) const { return v_ + fixed::value_at(place_, c, at_.width, order_); }
+  // Numbers of 16 bits, `step` bytes apart: number 2 i, and the next one where there is one.
+  static uint32_t pair(const unsigned char* row, int32_t step, int32_t i, int32_t numbers) {
+    const uint32_t first = load_half(row + 2 * i * step);
+    return 2 * i + 1 < numbers ? first | load_half(row + (2 * i + 1) * step) << 16 : first;
+  }
+  static void set_pair(unsigned char* row, int32_t step, int32_t i, int32_t numbers, uint32_t word) {
+    store_half(row + 2 * i * step, word);
+    if (2 * i + 1 < numbers) store_half(row + (2 * i + 1) * step, word >> 16);
+  }
+  static uint32_t load_half(const unsigned char* p) {
+    uint16_t half;
+    __builtin_memcpy(&half, __builtin_assume_aligned(p, 2), sizeof half);
+    return half;
+  }
+  static void store_half(unsigned char* p, uint32_t word) {
+    const uint16_t half = static_cast<uint16_t>(word);
+    __builtin_memcpy(__builtin_assume_aligned(p, 2), &half, sizeof half);
+  }
 };
 
 // A token from one image to another of the same shape, capacity aside.

@@ -3,7 +3,9 @@
 
 #include "cache/view.hpp"
 
+#include "cache/quantize.hpp"
 #include "cache/token.hpp"
+#include "common/bits.hpp"
 
 namespace fovea::cache {
 namespace {
@@ -51,12 +53,12 @@ FOVEA_ONCE int32_t find_pieces(const void* image, const fovea_segments* segments
   const header& h = p.c.head->fixed;
   p.own = count_pieces(p.c);
   p.parents = 0;
-  p.whole = h.base == 0 && p.own <= 1 && p.c.now.oldest == p.c.at().ring;
+  p.whole = p.c.is_root() && p.own <= 1 && p.c.now.oldest == p.c.at().ring;
   if (!segments) return p.whole ? int32_t{FOVEA_OK} : refusal(FOVEA_NULL, FOVEA_ARG_SEGMENTS);
-  if (h.base == 0) return FOVEA_OK;
-  const int32_t given = segments->count;
-  if (given < 1 || given > FOVEA_SEGMENTS_MAX || keys_of_parent < h.base ||
-      (keys_of_parent == h.base && segments->sum != h.base_sum))
+  if (p.c.is_root()) return FOVEA_OK;
+  const int32_t given = segments->count, before = h.base - p.c.shape().first_token;
+  if (given < 1 || given > FOVEA_SEGMENTS_MAX || keys_of_parent < before ||
+      (keys_of_parent == before && segments->sum != h.base_sum))
     return refusal(FOVEA_FOREIGN, FOVEA_ARG_PARENT);
   while (p.parents < given && segments->at[p.parents].first_key < p.c.at().first) ++p.parents;
   return p.parents + p.own <= FOVEA_SEGMENTS_MAX ? int32_t{FOVEA_OK}
@@ -78,6 +80,24 @@ FOVEA_ONCE void write_pieces(const pieces& p, fovea_segments& map) {
   }
 }
 
+static int32_t check_smoothed(const fovea_attention& a) {
+  if (!is_zero(a.softcap)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
+  if (a.sinks) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SINKS);
+  if (a.lse) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_LSE);
+  return a.weights.data && a.weights.stage ? refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS) : 0;
+}
+
+// Segments bring their tables themselves.
+static void fill_scales(const pieces& p, fovea_attention& a) {
+  const opened& c = p.c;
+  a.k.scale_unit = unit_of(c.shape().k_largest, c.shape().score_multiplier);
+  a.v.scale_unit = unit_of(c.shape().v_largest, greatest_weight);
+  if (a.segments) return;
+  a.k.scales = c.multipliers(0);
+  a.v.scales = c.weights(0);
+  a.k.scale_head_stride = a.v.scale_head_stride = c.at().places;
+}
+
 } // namespace fovea::cache
 
 int32_t fovea_cache_view(const void* image, fovea_segments* segments, fovea_attention* a) {
@@ -86,8 +106,12 @@ int32_t fovea_cache_view(const void* image, fovea_segments* segments, fovea_atte
   if (!a) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   pieces p;
   if (const int32_t status = find_pieces(image, segments, a->keys, p)) return status;
-  if (p.c.holds_int8()) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
   if (const int32_t status = check_call(p.c, *a)) return status;
+  if (p.c.smoothed())
+    if (const int32_t status = check_smoothed(*a)) return status;
   fill(p, segments, *a);
+  a->k.dtype = a->v.dtype = p.c.shape().dtype;
+  if (p.c.holds_int8()) a->v.layout = FOVEA_PANELS;
+  if (p.c.scaled()) fill_scales(p, *a);
   return FOVEA_OK;
 }

@@ -48,6 +48,8 @@ void fill(const opened& c, Call& a) {
 template <class Call>
 void fill(const pieces& p, fovea_segments* segments, Call& a) {
   fill(p.c, a);
+  a.first_key = p.c.shape().first_token;
+  a.keys -= a.first_key;
   a.segments = p.whole ? nullptr : segments;
   if (segments) write_pieces(p, *segments);
 }

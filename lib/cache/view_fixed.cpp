@@ -13,6 +13,8 @@ int32_t fovea_cache_view_fixed(const void* image, fovea_segments* segments, fove
   const opened& c = p.c;
   if (!c.holds_int8()) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
   if (const int32_t status = check_call(c, *a)) return status;
+  if (c.shape().first_token) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FIRST_KEY);
+  if (c.smoothed() && a->sinks) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SINKS);
   const int32_t multiplier = a->scale.score_multiplier, ours = c.shape().score_multiplier;
   if (c.scaled() && multiplier && multiplier != ours) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   fill(p, segments, *a);

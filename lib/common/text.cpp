@@ -57,6 +57,7 @@ const char* const arguments[] = {
     "attention", "q_norm, k_norm",
     "values",    "segments",
     "image",     "parent",
+    "mean",      "chunk",
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 

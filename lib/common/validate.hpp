@@ -39,11 +39,26 @@ static inline int32_t check_shape(const Call& a, int32_t greatest_dim, int32_t g
   return FOVEA_OK;
 }
 
+// Numbers of a pattern, but not its tree: that is tree.hpp's.
+template <class Call>
+int32_t check_pattern(const Call& a) {
+  if (!a.pattern) return FOVEA_OK;
+  const fovea_pattern& x = *a.pattern;
+  if (x.reserved[0] | x.reserved[1] | x.reserved[2] | x.reserved[3])
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+  if (x.chunk < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_CHUNK);
+  return x.chunk && x.parents ? refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_CHUNK) : int32_t{FOVEA_OK};
+}
+
 template <class Call>
 int32_t check_visibility(const Call& a, visibility& s) {
   if (a.prefix < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_PREFIX);
   if (a.keep_first < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST);
+  if (const int32_t status = check_pattern(a)) return status;
   const bool causal = a.flags & FOVEA_CAUSAL, window = a.flags & FOVEA_WINDOW;
+  s.chunk = a.pattern ? a.pattern->chunk : 0;
+  s.chunks_left = s.chunk && a.pattern->left_chunks >= 0 ? s.chunk * a.pattern->left_chunks : unbounded;
+  s.tree = false;
   s.first_key = a.first_key;
   s.end = static_cast<int64_t>(a.first_key) + a.keys;
   s.position = a.flags & FOVEA_POSITION ? a.position : s.end - a.queries;
@@ -51,7 +66,7 @@ int32_t check_visibility(const Call& a, visibility& s) {
   s.right = window && a.window_right >= 0 ? a.window_right : unbounded;
   if (causal) s.right = smaller(s.right, 0);
   s.prefix = a.prefix;
-  s.keep = window ? a.keep_first : 0;
+  s.keep = window || s.chunk ? a.keep_first : 0;
   s.ending = causal ? 1 : unbounded;
   return FOVEA_OK;
 }

@@ -1,6 +1,7 @@
 // The public calls: a plan, the units of work of this part, and one kernel call per tile of queries.
 #include "common/build.hpp"
 
+#include "common/units.hpp"
 #include "f32/kernel.hpp"
 #include "f32/plan.hpp"
 #include "f32/workspace.hpp"
@@ -8,36 +9,48 @@
 namespace fovea::f32 {
 namespace {
 
-// All work is cut into units that depend on nothing but the call: kv head slowest, then the span (only where
-// rows are split), then unit_rows rows. A part takes a contiguous run of about the same number of visited
-// keys.
-struct unit {
-  int32_t kv_head, span;
-  int64_t row;
+// The units of one KV head, and those that a part takes. Units are in the order of KV heads, then of spans
+// (only where rows are split), then of rows.
+struct units_of_head {
+  int shift; // a unit has 1 << shift rows
+  int32_t spans;
+  int64_t per_span;
+  int64_t count() const { return spans * per_span; }
+};
+struct unit_range {
+  int64_t first, end;
 };
 
-int32_t unit_row_count(const plan& p, int64_t row) {
-  return static_cast<int32_t>(smaller(unit_rows, p.rows - row));
+int32_t keys_of_units(int32_t keys, bool split) { return split && keys > span_keys ? span_keys : keys; }
+
+units_of_head units_of(const plan& p) {
+  const int32_t keys = static_cast<int32_t>(p.keys_end - p.see.first_key);
+  const int shift = unit_shift(keys_of_units(keys, p.partials));
+  return {shift, p.partials ? p.spans : 1, fovea::units_of(p.rows, shift)};
 }
 
 // What a unit costs: its rows, times the panels of keys that the last of them sees. Enough to balance parts.
-int64_t cost_of(const plan& p, const unit& u) {
-  const int32_t rows = unit_row_count(p, u.row);
-  const seen s = seen_by(p.see, (u.row + rows - 1) / p.group);
-  const int64_t begin = u.span < 0 ? 0 : (p.first_span + u.span) * static_cast<int64_t>(span_keys);
-  const int64_t end = u.span < 0 ? p.see.end : begin + span_keys;
+int64_t cost_of(const plan& p, const units_of_head& units, int32_t span, int64_t n) {
+  const int64_t row = n << units.shift, end_row = smaller(p.rows, (n + 1) << units.shift);
+  const seen s = seen_by(p.see, (end_row - 1) / p.group);
+  const int64_t begin = p.partials ? (p.first_span + span) * static_cast<int64_t>(span_keys) : 0;
+  const int64_t end = p.partials ? begin + span_keys : p.see.end;
   const auto between = [&](int64_t from, int64_t to) {
     return clamp(to, begin, end) - clamp(from, begin, end);
   };
-  return rows * (1 + (between(p.see.first_key, s.head) + between(s.from, s.to)) / 16);
+  return (end_row - row) * (1 + (between(p.see.first_key, s.head) + between(s.from, s.to)) / 16);
 }
 
-template <class Visit>
-void each_unit(const plan& p, Visit visit) {
-  const int32_t spans = p.partials ? p.spans : 1;
-  for (int32_t g = 0; g < p.kv_heads; ++g)
-    for (int32_t span = 0; span < spans; ++span)
-      for (int64_t row = 0; row < p.rows; row += unit_rows) visit(unit{g, p.partials ? span : -1, row});
+// Adds up the costs of the units of a head while they are below `limit`. Returns how many units that are.
+int64_t units_below(const plan& p, const units_of_head& units, int64_t limit, int64_t& cost) {
+  int64_t n = 0;
+  cost = 0;
+  for (int32_t span = 0; span < units.spans; ++span)
+    for (int64_t in_span = 0; in_span < units.per_span; ++in_span, ++n) {
+      if (cost >= limit) return n;
+      cost += cost_of(p, units, span, in_span);
+    }
+  return n;
 }
 
 // Where part `index` begins in a row of `total`: parts differ by one at most, without a product that could
@@ -46,46 +59,100 @@ int64_t part_begin(int64_t total, int32_t index, int32_t count) {
   return total / count * index + smaller(index, total % count);
 }
 
-// Calls visit for the units of this part: those whose cost begins within it.
-template <class Visit>
-void each_own_unit(const plan& p, Visit visit) {
-  if (p.parts == 1) return each_unit(p, visit);
-  int64_t total = 0, before = 0;
-  each_unit(p, [&](const unit& u) { total += cost_of(p, u); });
-  const int64_t begin = part_begin(total, p.part, p.parts), end = part_begin(total, p.part + 1, p.parts);
-  each_unit(p, [&](const unit& u) {
-    if (begin <= before && before < end) visit(u);
-    before += cost_of(p, u);
-  });
+// A part is a run of units of about the same cost: those whose cost begins within it. Where there are as many
+// parts as units, each takes one. All heads cost the same.
+unit_range units_of_part(const plan& p, const units_of_head& units) {
+  const int64_t all = p.kv_heads * units.count();
+  if (p.parts == 1) return {0, all};
+  if (p.parts >= all) return {smaller(p.part, all), smaller(p.part + int64_t{1}, all)};
+  int64_t of_head, before;
+  units_below(p, units, INT64_MAX, of_head);
+  const auto unit_at = [&](int64_t cost) {
+    const int64_t head = cost / of_head;
+    return head * units.count() + units_below(p, units, cost - head * of_head, before);
+  };
+  const int64_t total = p.kv_heads * of_head;
+  return {unit_at(part_begin(total, p.part, p.parts)), unit_at(part_begin(total, p.part + 1, p.parts))};
 }
 
-// One kernel call per tile: of some rows of a unit, or of several KV heads that have few rows each.
-void attend_units(const plan& p, const workspace& w) {
-  if (p.rows == 0) return; // however many heads and spans
-  const route chosen = choose_route(p, w);
-  const attention_kernel& isa = attention_at(p.isa);
-  const int64_t first_panel = p.see.first_key / 16;
-  packed_panels packed{first_panel, first_panel};
-  int32_t kv_head = -1, heads = 0; // heads that are still to be attended, together; kv_head is the last
-  const auto attend_heads = [&]() {
-    if (heads)
-      isa.attend(
-          {&p, &w, chosen, &packed, kv_head + 1 - heads, heads, 0, heads * static_cast<int32_t>(p.rows), -1});
-    heads = 0;
-  };
-  each_own_unit(p, [&](const unit& u) {
-    if (u.kv_head != kv_head) packed.end = first_panel;
-    kv_head = u.kv_head;
-    if (w.batched_heads > 1) {
-      if (++heads == w.batched_heads) attend_heads();
+// One kernel call per tile: of rows of one KV head, or of several KV heads that have few rows each.
+class tiles {
+ public:
+  tiles(const plan& p, const workspace& w)
+      : p_(p),
+        w_(w),
+        chosen_(choose_route(p, w)),
+        first_panel_(p.see.first_key / 16),
+        packed_{first_panel_, first_panel_} {}
+
+  void attend(int32_t kv_head, int32_t span, int64_t row, int64_t end) {
+    if (kv_head != kv_head_) packed_.end = first_panel_;
+    const bool whole = row == 0 && end == p_.rows;
+    if (w_.batched_heads > 1 && whole) {
+      kv_head_ = kv_head;
+      if (++heads_ == w_.batched_heads) attend_heads();
       return;
     }
-    const int32_t rows = unit_row_count(p, u.row);
-    for (int32_t r = 0; r < rows; r += w.rows)
-      isa.attend({&p, &w, chosen, &packed, u.kv_head, 1, u.row + r,
-                  static_cast<int32_t>(smaller(w.rows, rows - r)), u.span});
-  });
-  attend_heads();
+    attend_heads();
+    kv_head_ = kv_head;
+    for (; row < end; row += w_.rows)
+      call({&p_, &w_, chosen_, &packed_, kv_head, 1, row, static_cast<int32_t>(smaller(w_.rows, end - row)),
+            span});
+  }
+
+  // Those that still wait to be attended together; kv_head_ is the last of them.
+  void attend_heads() {
+    if (heads_)
+      call({&p_, &w_, chosen_, &packed_, kv_head_ + 1 - heads_, heads_, 0,
+            heads_ * static_cast<int32_t>(p_.rows), -1});
+    heads_ = 0;
+  }
+
+ private:
+  void call(const tile_job& job) const {
+    attention_at(p_.isa).attend(job);
+    if (p_.stored.out.dtype != FOVEA_F32 && job.span < 0) p_.stored.kernel->write_rows(job);
+  }
+
+  const plan& p_;
+  const workspace& w_;
+  const route chosen_;
+  const int64_t first_panel_;
+  packed_panels packed_;
+  int32_t kv_head_ = -1, heads_ = 0;
+};
+
+void attend_units(const plan& p, const workspace& w) {
+  if (p.rows == 0) return; // however many heads and spans
+  const units_of_head units = units_of(p);
+  if (units.count() == 0) return; // no keys, and rows are split
+  const unit_range mine = units_of_part(p, units);
+  tiles tile(p, w);
+  int32_t kv_head = static_cast<int32_t>(mine.first / units.count());
+  const int64_t in_head = mine.first - kv_head * units.count();
+  int32_t span = static_cast<int32_t>(in_head / units.per_span);
+  int64_t n = in_head - span * units.per_span; // unit of the span
+  for (int64_t left = mine.end - mine.first, count; left > 0; left -= count) {
+    count = smaller(left, units.per_span - n);
+    tile.attend(kv_head, p.partials ? span : -1, n << units.shift,
+                smaller(p.rows, (n + count) << units.shift));
+    n = 0;
+    if (++span < units.spans) continue;
+    span = 0;
+    ++kv_head;
+  }
+  tile.attend_heads();
+}
+
+// Whether the part of a call comes after the last unit.
+bool is_idle(const fovea_attention& a) {
+  if (a.part.index < 1) return false;
+  if (!a.partials) return comes_after_work(a, a.keys, 1);
+  if (a.keys < 0 || a.first_key < 0) return false;
+  const int64_t end = int64_t{a.first_key} + a.keys;
+  const int32_t spans = a.keys ? static_cast<int32_t>((end - 1) / span_keys) - a.first_key / span_keys + 1
+                               : 0;
+  return comes_after_work(a, keys_of_units(a.keys, true), spans);
 }
 
 } // namespace
@@ -100,8 +167,17 @@ int32_t attend(const plan& p, void* scratch, size_t scratch_size) {
 } // namespace fovea::f32
 
 int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_size) {
+  if (call && fovea::f32::is_idle(*call)) return FOVEA_OK;
   fovea::f32::plan p;
-  if (const int32_t s = fovea::f32::make_plan(call, p)) return s;
+  if (const int32_t s = fovea::f32::make_any_plan(call, p)) return s;
+  if (p.stored.any()) p.stored.kernel = &fovea::f32::stored_kernel_at(p.isa);
+  return fovea::f32::attend(p, scratch, scratch_size);
+}
+
+int32_t fovea_attend_f32(const fovea_attention* call, void* scratch, size_t scratch_size) {
+  if (call && fovea::f32::is_idle(*call)) return FOVEA_OK;
+  fovea::f32::plan p;
+  if (const int32_t s = fovea::f32::make_plan(call, p, nullptr)) return s;
   return fovea::f32::attend(p, scratch, scratch_size);
 }
 
@@ -109,7 +185,7 @@ int32_t fovea_merge(const fovea_attention* call) {
   using namespace fovea;
   using namespace fovea::f32;
   plan p;
-  if (const int32_t s = make_plan(call, p)) return s;
+  if (const int32_t s = make_any_plan(call, p)) return s;
   if (!p.partials) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
   run_at(p.isa, merge_job{&p});
   return FOVEA_OK;
@@ -117,14 +193,14 @@ int32_t fovea_merge(const fovea_attention* call) {
 
 int32_t fovea_check(const fovea_attention* call) {
   fovea::f32::plan p;
-  return fovea::f32::make_plan(call, p);
+  return fovea::f32::make_any_plan(call, p);
 }
 
 size_t fovea_scratch_least(const fovea_attention* call) {
-  return fovea::scratch_of(call, fovea::f32::make_plan, fovea::f32::least_scratch);
+  return fovea::scratch_of(call, fovea::f32::make_any_plan, fovea::f32::least_scratch);
 }
 size_t fovea_scratch_best(const fovea_attention* call) {
-  return fovea::scratch_of(call, fovea::f32::make_plan, fovea::f32::best_scratch);
+  return fovea::scratch_of(call, fovea::f32::make_any_plan, fovea::f32::best_scratch);
 }
 
 size_t fovea_partials_size(const fovea_attention* call) {
@@ -134,5 +210,5 @@ size_t fovea_partials_size(const fovea_attention* call) {
   a.partials_size = 0;
   fovea::f32::plan p;
   size_t bytes;
-  return fovea::f32::make_plan(&a, p) || !fovea::f32::partials_bytes(p, bytes) ? 0 : bytes;
+  return fovea::f32::make_any_plan(&a, p) || !fovea::f32::partials_bytes(p, bytes) ? 0 : bytes;
 }

@@ -53,6 +53,14 @@ const attention_kernel& attention_at(int32_t place) {
   return *kernels[place];
 }
 
+const stored_kernel& stored_kernel_at(int32_t place) {
+  static const stored_kernel* const kernels[] = {
+#define FOVEA_ISA(name, constant, text) &operations<isa::name>::stored,
+#include "isa/list.hpp"
+  };
+  return *kernels[place];
+}
+
 template <class Job>
 void run_at(int32_t place, const Job& job) {
   static void (*const kernels[])(const Job&) = {

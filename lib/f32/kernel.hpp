@@ -13,6 +13,7 @@ struct workspace {
   int batched_heads; // KV heads of few rows that share a tile; 1 where each head has tiles of its own
   int panel_room;    // panels of 16 keys that fit
   float* panels;     // of K; or the scratch of scores_4x4, which needs no panels
+  float* values;     // [keys of a block][up16(v_dim)]: values of another type as floats; null: no room
   float* q;          // [rows][dim], scaled
   float* s;          // [rows][score_stride]: scores of a block, then its weights
   float* o;          // [rows][up16(v_dim)]: output of the span so far
@@ -26,6 +27,10 @@ struct workspace {
   seen* sees;                       // [rows], or one for all
   float** out_rows;                 // [rows]
 };
+
+// Up to four rows take panels of halves and bytes, and values of these types, from where they stand. More rows
+// take floats that they share.
+constexpr int stored_rows = 4;
 
 // Panels of a KV head that are packed once for all of its tiles. No tile needs a panel before those of the
 // tile before it, so one range says which are there.
@@ -86,6 +91,7 @@ struct attention_kernel {
   int32_t batched_rows; // that several KV heads of few rows may fill together; 0 where it does not pay
   bool scores_4x4;      // scores three or four rows against groups of four keys: kernel/scores_4x4.hpp
   bool four_row_shapes; // has shapes for tiles of three or four rows
+  bool stored_panels;   // scores panels of another type as they stand
   void (*attend)(const tile_job&);
 };
 

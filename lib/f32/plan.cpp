@@ -13,12 +13,25 @@ namespace {
 
 // What later versions bring is refused by name, never ignored.
 int32_t check_offered(const fovea_attention& a) {
+#if UINTPTR_MAX <= 0xffffffff
   if (!all_zero(a.reserved, sizeof a.reserved / sizeof *a.reserved))
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+#endif
   if (a.weights.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (a.ring) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RING);
   constexpr int32_t known = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
   if (a.flags & ~known) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
+  return FOVEA_OK;
+}
+
+// Runs of keys end before the drafts, or with the query's own draft.
+int32_t check_drafts(const fovea_attention& a, plan& p) {
+  p.tree.parents = nullptr;
+  if (!a.pattern || !a.pattern->parents) return FOVEA_OK;
+  if (const int32_t s = check_tree(a, p.tree, p.bytes.in[footprint::parents])) return s;
+  p.see.tree = true;
+  p.see.prefix = smaller(p.tree.kept, p.tree.first);
+  p.see.keep = 0;
   return FOVEA_OK;
 }
 
@@ -49,9 +62,9 @@ rows_of<T> rows_at(T* data, const extent& e, const byte_range& bytes) {
 // Extents go by reference: a copy of what has just been written field by field would wait for all of it.
 int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels, bool in_segments,
                     rows_of<const float>& out, byte_range& bytes) {
-  if (in.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   const bool plain = in.dtype == FOVEA_F32 && (in.layout == FOVEA_ROWS || panels) && !in.scales &&
-                     !in.zero_point && !in.scale_head_stride && !in.scale_token_stride;
+                     !in.zero_point && !in.scale_head_stride && !in.scale_token_stride &&
+                     is_zero(in.scale_unit);
   if (!plain) return refusal(FOVEA_UNSUPPORTED, argument);
   if (panels && in.token_stride) return refusal(FOVEA_STRIDE, argument);
   if (in_segments) {
@@ -66,33 +79,55 @@ int32_t check_input(const fovea_in& in, int32_t argument, extent& e, bool panels
   return FOVEA_OK;
 }
 
-int32_t check_output(const fovea_attention& a, plan& p, byte_range& bytes) {
+int32_t check_output(const fovea_attention& a, const stored_types* types, plan& p, byte_range& bytes) {
   const fovea_out& o = a.out;
   if (o.reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
+  extent e{a.q_heads, a.queries, 0, 0, p.v_dim};
+  if (types && o.dtype != FOVEA_F32) {
+    p.out = {nullptr, 0, 0};
+    return types->check_output(a, e, p.stored.out, bytes);
+  }
   if (o.dtype != FOVEA_F32 || o.zero_point || !is_zero(o.scale))
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
-  extent e{a.q_heads, a.queries, 0, 0, p.v_dim};
   const int32_t reason = place(o.data, o.head_stride, o.token_stride, sizeof(float), true, e, bytes);
   if (reason) return refusal(reason, FOVEA_ARG_OUT);
   p.out = rows_at(static_cast<float*>(o.data), e, bytes);
   return FOVEA_OK;
 }
 
-int32_t check_tensors(const fovea_attention& a, plan& p) {
-  p.packed_keys = a.k.layout == FOVEA_PANELS;
-  if (p.packed_keys && a.first_key % 16 != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY);
+// Panels begin at a multiple of their keys.
+int32_t check_first_key(const fovea_attention& a) {
+  const auto bytes = [](const fovea_in& in) { return in.dtype == FOVEA_I8 && in.layout == FOVEA_PANELS; };
+  const int32_t panel = bytes(a.k) || bytes(a.v) ? 64 : a.k.layout == FOVEA_PANELS ? 16 : 1;
+  return a.first_key % panel ? refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY) : int32_t{FOVEA_OK};
+}
+
+int32_t check_tensors(const fovea_attention& a, const stored_types* types, plan& p) {
+  p.packed_keys = a.k.layout == FOVEA_PANELS && a.k.dtype == FOVEA_F32;
+  if (const int32_t s = check_first_key(a)) return s;
   extent q{a.q_heads, a.queries, 0, 0, p.dim}, k{p.kv_heads, a.keys, 0, 0, p.dim},
       v{p.kv_heads, a.keys, 0, 0, p.v_dim};
   const bool in_segments = a.segments;
-  if (const int32_t s = check_input(a.q, FOVEA_ARG_Q, q, false, false, p.q, p.bytes.in[footprint::q]))
+  p.stored.q.dtype = p.stored.k.dtype = p.stored.v.dtype = p.stored.out.dtype = FOVEA_F32;
+  p.stored.k.scales.given = p.stored.v.scales.given = false;
+  const auto input = [&](const fovea_in& in, int32_t argument, extent& e, bool panels, bool pieces,
+                         rows_of<const float>& out, stored_tensor& stored, footprint::input at,
+                         footprint::input scales) {
+    if (!types || in.dtype == FOVEA_F32)
+      return check_input(in, argument, e, panels, pieces, out, p.bytes.in[at]);
+    out = {nullptr, 0, 0};
+    return types->check_input(in, argument, e, pieces, stored, p.bytes.in[at], p.bytes.in[scales]);
+  };
+  if (const int32_t s = input(a.q, FOVEA_ARG_Q, q, false, false, p.q, p.stored.q, footprint::q,
+                              footprint::k_scales))
     return s;
-  if (const int32_t s = check_input(a.k, FOVEA_ARG_K, k, p.packed_keys, in_segments, p.k,
-                                    p.bytes.in[footprint::k]))
+  if (const int32_t s = input(a.k, FOVEA_ARG_K, k, p.packed_keys, in_segments, p.k, p.stored.k, footprint::k,
+                              footprint::k_scales))
     return s;
-  if (const int32_t s = check_input(a.v, FOVEA_ARG_V, v, false, in_segments, p.v, p.bytes.in[footprint::v]))
+  if (const int32_t s = input(a.v, FOVEA_ARG_V, v, false, in_segments, p.v, p.stored.v, footprint::v,
+                              footprint::v_scales))
     return s;
-  if (const int32_t s = check_output(a, p, p.bytes.to[footprint::out])) return s;
-  return FOVEA_OK;
+  return check_output(a, types, p, p.bytes.to[footprint::out]);
 }
 
 int32_t check_partials(const fovea_attention& a, plan& p) {
@@ -240,7 +275,7 @@ int32_t check_softcap(float softcap, modifiers& m) {
   return usable ? 0 : refusal(FOVEA_RANGE, FOVEA_ARG_SOFTCAP);
 }
 
-int32_t make_plan(const fovea_attention* call, plan& p) {
+int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* types) {
   if (!call) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   const fovea_attention& a = *call;
   if (const int32_t s = check_offered(a)) return s;
@@ -252,7 +287,8 @@ int32_t make_plan(const fovea_attention* call, plan& p) {
   p.first_span = a.first_key / span_keys;
   p.spans = a.keys ? static_cast<int32_t>((p.see.end - 1) / span_keys) - p.first_span + 1 : 0;
   no_options(p.bytes);
-  if (const int32_t s = check_tensors(a, p)) return s;
+  if (const int32_t s = check_drafts(a, p)) return s;
+  if (const int32_t s = check_tensors(a, types, p)) return s;
   if (const int32_t s = check_modifiers(a, p)) return s;
   if (const int32_t s = check_segments(a, p)) return s;
   if (const int32_t s = check_part(a.part, p)) return s;

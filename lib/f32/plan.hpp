@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/validate.hpp"
+#include "common/tree.hpp"
 #include "f32/route.hpp"
+#include "f32/stored.hpp"
 #include "fovea/fovea.h"
 
 namespace fovea::f32 {
@@ -13,8 +14,6 @@ constexpr int block_keys = 256; // keys of one softmax step, aligned to absolute
 constexpr int span_keys = 4096; // keys that are summed alone before they are merged
 // From a row of scores to the next: with 1,024 bytes, rows would share few cache sets.
 constexpr int score_stride = block_keys + 16;
-// Rows of one unit of work; a constant, so that parts do not depend on scratch or ISA.
-constexpr int unit_rows = 48;
 constexpr int greatest_dim = 1024;
 // Of tokens, positions and heads: rounding up never overflows.
 constexpr int32_t greatest_count = 0x7fffffff - 4 * span_keys;
@@ -29,7 +28,7 @@ struct rows_of { // [head][token][dim], with strides in elements
 
 // What a call touches other than its scratch.
 struct footprint {
-  enum input { q, k, v, alibi, sinks, mask, inputs };
+  enum input { q, k, v, alibi, sinks, mask, k_scales, v_scales, parents, inputs };
   enum output { out, lse, weights, partials, outputs };
   byte_range in[inputs], to[outputs];
 };
@@ -52,12 +51,14 @@ struct modifiers {
 struct plan {
   rows_of<const float> q, k, v;
   rows_of<float> out;
-  bool packed_keys;               // k stands in panels
+  stored_tensors stored;          // those of q, k, v and out that are not float32 stand here instead
+  bool packed_keys;               // k stands in panels of floats
   const fovea_segments* segments; // null: k and v stand where p.k and p.v say; else these do
   int32_t kv_heads, group;        // q_heads = kv_heads * group
   int32_t dim, v_dim;
   int64_t rows; // queries * group: the rows of one kv head; row = query * group + head in group
   visibility see;
+  draft_tree tree;
   int64_t keys_end; // behind the last given key; a mask may end before
   modifiers modify;
   float scale; // times log2(e): softmax is base 2
@@ -77,8 +78,10 @@ inline bool meets_any(const plan& p, byte_range scratch) {
 }
 
 int32_t check_segments(const fovea_attention& a, plan& p); // a plan that is complete but for them
-int32_t make_plan(const fovea_attention* call, plan& p);
-bool partials_bytes(const plan& p, size_t& bytes); // false on overflow
+// `types`: what the plan may hold beside floats; null: nothing.
+int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* types);
+int32_t make_any_plan(const fovea_attention* call, plan& p); // with all types
+bool partials_bytes(const plan& p, size_t& bytes);           // false on overflow
 
 // One partial result: what a row has gathered in one span. Slots stand as [kv head][row][span].
 constexpr ptrdiff_t slot_floats(int v_dim) { return 16 + 16 + up16(v_dim); } // sum, top, output

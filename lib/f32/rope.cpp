@@ -40,7 +40,8 @@ int32_t check_positions(const fovea_rope& rope, const int32_t* positions, int32_
 namespace {
 
 int32_t check_counts_of(const fovea_rotation& r) {
-  if (!all_zero(r.reserved, sizeof r.reserved / sizeof *r.reserved) || r.in.reserved || r.out.reserved)
+  if (!all_zero(r.reserved, sizeof r.reserved / sizeof *r.reserved) || !is_zero(r.in.scale_unit) ||
+      r.out.reserved)
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (r.heads < 0 || r.heads > greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
   if (r.tokens < 0 || r.tokens > greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_TOKENS);

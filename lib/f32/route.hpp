@@ -10,11 +10,19 @@ enum class key_source : int8_t {
   packed_once, // panels of a whole KV head in scratch, packed as its tiles come to them
   packed_few,  // as many panels as there is room for, packed for each tile and block
   rows,        // few rows of queries: rows of K as they stand, transposed in registers
-  rows_4x4     // three or four of them: four rows of K by four numbers at a time
+  rows_4x4,    // three or four of them: four rows of K by four numbers at a time
+  stored       // few rows of queries: panels of another type, converted where they are loaded
+};
+
+enum class value_source : int8_t {
+  rows,   // rows of floats as they stand
+  copied, // rows of another type become floats in scratch, block by block
+  stored  // rows or panels of another type, converted where they are loaded
 };
 
 struct route {
   key_source keys;
+  value_source values;
   bool four_row_tiles; // three or four rows: shapes that prefetch K and V
 };
 

@@ -9,6 +9,9 @@ namespace fovea::f32 {
 
 struct plan;
 
+// The segment that holds an absolute key; one before it if none does.
+const fovea_segment& segment_of(const fovea_segments& map, int64_t key);
+
 struct key_piece {
   const float* at; // panels from the one that was asked for on
   int64_t end;     // behind the last key of these panels

@@ -13,7 +13,8 @@ constexpr int block_panels = block_keys / 16;
 struct sizes {
   int rows, heads; // heads side by side
   int64_t panels;
-  bool spans; // more than one: what comes together needs a place of its own
+  bool spans;     // more than one: what comes together needs a place of its own
+  int64_t values; // rows of V that become floats
 };
 
 // The largest number of rows, at most `limit`, that the shapes of this ISA fill: whole groups, or one smaller
@@ -58,6 +59,8 @@ int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
   w.batched_heads = n.heads;
   w.panel_room = static_cast<int>(smaller(n.panels, greatest_count));
   c.cut(w.panels, n.panels * 16 * p.dim);
+  c.cut(w.values, n.values * width);
+  if (!n.values) w.values = nullptr;
   c.cut(w.s, rows * score_stride);
   c.cut(w.o, rows * width);
   c.cut(w.sum, rows * 16);
@@ -91,10 +94,22 @@ int64_t needed_panels(const plan& p) {
 constexpr int few_panels = 2;
 
 // Up to four rows of queries take row-major K: packing panels would cost more than they save.
-bool takes_key_rows(const plan& p, int64_t rows) { return !p.packed_keys && rows <= 4 && p.dim % 4 == 0; }
+bool takes_key_rows(const plan& p, int64_t rows) {
+  return !p.packed_keys && p.stored.k.dtype == FOVEA_F32 && rows <= 4 && p.dim % 4 == 0;
+}
 bool takes_4x4(const plan& p) {
   return attention_at(p.isa).scores_4x4 && takes_key_rows(p, p.rows) && p.rows > 2 &&
          p.dim % scores_4x4_columns == 0;
+}
+
+bool takes_stored_panels(const plan& p, int64_t rows) {
+  return p.stored.k.dtype != FOVEA_F32 && p.stored.k.panels && rows <= stored_rows &&
+         attention_at(p.isa).stored_panels;
+}
+// Rows of V in scratch.
+int64_t copied_values(const plan& p) {
+  if (p.stored.v.dtype == FOVEA_F32 || p.rows <= stored_rows) return 0;
+  return smaller(block_keys, p.see.end - p.see.first_key);
 }
 
 // Where heads have few rows and keys, each phase of a tile is so short that it waits for the end of the phase
@@ -113,11 +128,12 @@ sizes best_sizes(const plan& p) {
   int64_t panels = needed_panels(p);
   if (takes_key_rows(p, p.rows) && panels >= few_panels)
     panels = takes_4x4(p) ? scores_4x4_panels(p.dim) : few_panels;
+  if (takes_stored_panels(p, p.rows)) panels = smaller(panels, p.modify.weights.data ? few_panels : 0);
   const attention_kernel& isa = attention_at(p.isa);
   const int rows = holding_rows(isa, static_cast<int>(clamp(p.rows, 1, isa.rows))),
             heads = heads_in_tile(p, rows);
   return {rows + (heads - 1) * static_cast<int>(p.rows), heads,
-          p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1};
+          p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1, copied_values(p)};
 }
 
 // Scratch may begin anywhere: what is lost until the next multiple of the alignment counts.
@@ -126,10 +142,12 @@ size_t with_alignment(int64_t bytes) { return static_cast<size_t>(bytes) + align
 } // namespace
 
 // One row, one panel: whatever the counts of keys, queries and heads.
-size_t least_scratch(const plan& p) { return with_alignment(bytes(p, {1, 1, p.packed_keys ? 0 : 1, true})); }
+size_t least_scratch(const plan& p) {
+  return with_alignment(bytes(p, {1, 1, p.packed_keys ? 0 : 1, true, 0}));
+}
 
 size_t best_scratch(const plan& p) {
-  const int64_t n = larger(bytes(p, best_sizes(p)), bytes(p, {1, 1, p.packed_keys ? 0 : 1, true}));
+  const int64_t n = larger(bytes(p, best_sizes(p)), bytes(p, {1, 1, p.packed_keys ? 0 : 1, true, 0}));
   return n > PTRDIFF_MAX - static_cast<int64_t>(alignment) ? PTRDIFF_MAX : with_alignment(n);
 }
 
@@ -142,7 +160,8 @@ bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
   const int64_t room = static_cast<int64_t>(size - (alignment - 1));
   const sizes best = best_sizes(p);
   if (cut(p, best, at + lost, w) <= room) return true;
-  sizes n{best.rows, best.heads, smaller(best.panels, 4), best.spans};
+  sizes n{best.rows, best.heads, smaller(best.panels, 4), best.spans, best.values};
+  if (bytes(p, {best.rows < 8 ? best.rows : 8, 1, n.panels, n.spans, n.values}) > room) n.values = 0;
   while (n.heads > 1 && bytes(p, n) > room) {
     const int fewer = n.heads / 2;
     n.heads -= fewer;
@@ -163,8 +182,12 @@ route choose_route(const plan& p, const workspace& w) {
                                    (p.modify.weights.stage == 1 || p.modify.weights.stage == 2);
   const bool all_fit = w.panel_room >= panels_of_head(p) && w.batched_heads == 1 && !returns_every_score;
   route r{};
+  if (p.stored.v.dtype != FOVEA_F32)
+    r.values = w.values && rows_of_tile > stored_rows ? value_source::copied : value_source::stored;
   if (p.packed_keys) {
     r.keys = key_source::panel_cache;
+  } else if (takes_stored_panels(p, rows_of_tile)) {
+    r.keys = key_source::stored;
   } else if (takes_4x4(p) && w.rows >= 4 && w.panel_room >= scores_4x4_panels(p.dim)) {
     r.keys = key_source::rows_4x4;
   } else if (takes_key_rows(p, p.rows) || (takes_key_rows(p, rows_of_tile) && !all_fit)) {

@@ -172,7 +172,7 @@ template <class Stored, class Arranged>
 constexpr fixed_kernel fixed_kernel_of(int32_t isa, decltype(fixed_arrangement::arrange) keys,
                                        decltype(fixed_arrangement::arrange) values) {
   return {isa,
-          fixed_unit_rows,
+          fixed_tile_rows,
           tile_scratch<Stored, Arranged>,
           attend_by_form<Stored, Arranged>,
           {keys, sizeof(typename Arranged::key_byte)},

@@ -1,6 +1,7 @@
 // An integer call at work: scratch becomes a workspace, and one kernel call attends each tile of rows of this
 // part.
 #pragma once
+#include "common/units.hpp"
 #include "fixed/make_plan.hpp"
 
 namespace fovea::fixed {
@@ -53,31 +54,33 @@ bool make_workspace(const fixed_plan& p, void* scratch, size_t size, fixed_works
   return true;
 }
 
-// Units are tiles of up to 48 rows of one kv head, kv head slowest; a part takes a contiguous run of them.
+// Units are in the order of KV heads, then of rows. A part takes a contiguous run of about as many as others.
 template <const fixed_offer& Offer>
 void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
   fixed_panels panels(p, w.room, w.whole);
-  const int32_t tiles = quotient(p.rows + fixed_unit_rows - 1, fixed_unit_rows);
-  const int32_t units = static_cast<int32_t>(static_cast<int64_t>(tiles) * p.kv_heads);
-  int32_t left = units, kv_head = 0, row = 0;
+  int32_t kv_head = 0, row = 0, left = p.kv_heads, tiles = 1, shift = 30; // one tile is all rows of a head
   if (p.parts > 1) {
+    shift = unit_shift(p.see.end - p.see.first_key);
+    while (units_of(p.rows, shift) * p.kv_heads > INT32_MAX) ++shift;
+    tiles = static_cast<int32_t>(units_of(p.rows, shift));
+    const int32_t units = tiles * p.kv_heads;
     left = quotient(units, p.parts);
     const int32_t rest = units - left * p.parts, first = left * p.part + (p.part < rest ? p.part : rest);
     left += p.part < rest;
-    if (first) kv_head = quotient(first, tiles), row = (first - kv_head * tiles) * fixed_unit_rows;
+    if (first) kv_head = quotient(first, tiles), row = first - kv_head * tiles;
   }
-  for (; left > 0; --left) {
-    const int32_t end = p.rows - row > fixed_unit_rows ? row + fixed_unit_rows : p.rows;
+  for (int32_t count; left > 0; left -= count, row = 0, ++kv_head) {
+    count = left < tiles - row ? left : tiles - row;
+    const int32_t end = row + count < tiles ? (row + count) << shift : p.rows;
     panels.turn_to(kv_head);
-    for (; row < end; row += w.rows)
+    for (row <<= shift; row < end; row += w.rows)
       p.kernel->attend({&p, &panels, w.tile, kv_head, row, end - row < w.rows ? end - row : w.rows});
-    row = end;
-    if (row == p.rows) row = 0, ++kv_head;
   }
 }
 
 template <const fixed_offer& Offer>
 FOVEA_ONCE int32_t attend_fixed(const fovea_fixed_attention* call, void* scratch, size_t scratch_size) {
+  if (call && comes_after_work(*call, call->keys, 1)) return FOVEA_OK;
   fixed_plan p;
   if (const int32_t s = make_fixed_plan<Offer>(call, p)) return s;
   fixed_workspace<Offer> w;

@@ -114,10 +114,15 @@ class compact_rows {
     for (int32_t c = 0; c < p_.width; c += 16) add_spilled(values + c * fixed_block, c);
   }
 
+  // Whether options touch single keys of the block.
+  bool by_key(int32_t block) const {
+    return p_.octaves_by_key || touches(p_.tree, int64_t{block} * fixed_block, fixed_block);
+  }
+
   // False when the row sees nothing of the block. Most see all of it, and no option touches its keys.
   bool look_at(int32_t block, row& r) {
     const int32_t at = block * fixed_block;
-    r.whole = r.from <= at && at + fixed_block <= r.to && !p_.octaves_by_key;
+    r.whole = r.from <= at && at + fixed_block <= r.to && !by_key(block);
     return r.whole || look_closer(block, r);
   }
   FOVEA_COLD bool look_closer(int32_t block, row& r) {
@@ -145,7 +150,7 @@ class compact_rows {
     return Dot::prepare(s, {r.scale->score_multiplier, 32 - r.scale->score_shift});
   }
   FOVEA_COLD mapping prepare_seen(int32_t block, const row& r, int32_t* s) {
-    if (p_.octaves_by_key) return p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, s), mapping{};
+    if (by_key(block)) return p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, s), mapping{};
     const mapping by = prepare(r, s);
     Dot::hide(s, 0, r.seen.first, by.absent());
     Dot::hide(s, r.seen.head, r.seen.from, by.absent());

@@ -23,7 +23,9 @@ struct offered {
 int32_t check_offered(const fovea_fixed_attention& a) {
   if (a.softcap) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
   int32_t reserved = a.q.reserved | a.k.reserved | a.v.reserved;
+#if UINTPTR_MAX <= 0xffffffff
   for (int32_t word : a.reserved) reserved |= word;
+#endif
   if (reserved) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED);
   if (a.flags & ~int32_t{FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW})
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
@@ -136,10 +138,15 @@ FOVEA_ONCE int32_t limited_sum(int32_t a, int32_t b) {
 int32_t check_seen(const fovea_fixed_attention& a, fixed_visibility& see) {
   if (a.prefix < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_PREFIX);
   if (a.keep_first < 0) return refusal(FOVEA_RANGE, FOVEA_ARG_KEEP_FIRST);
+  if (const int32_t s = check_pattern(a)) return s;
+  see.chunk = a.pattern ? a.pattern->chunk : 0, see.tree = false;
+  see.chunks_left = see.chunk && a.pattern->left_chunks >= 0 ? int64_t{see.chunk} * a.pattern->left_chunks
+                                                             : unbounded;
   see.first_key = a.first_key, see.end = a.first_key + a.keys;
   see.from = -beyond_keys, see.to = see.kept = beyond_keys, see.prefix = a.prefix, see.keep = 0;
   const int32_t position = a.flags & FOVEA_POSITION ? a.position : see.end - a.queries;
   see.position = position;
+  if (see.chunk) see.keep = a.keep_first;
   if (a.flags & FOVEA_WINDOW) {
     see.keep = a.keep_first;
     if (a.window_left >= 0) see.from = limited_sum(position, -a.window_left);
@@ -152,10 +159,15 @@ int32_t check_seen(const fovea_fixed_attention& a, fixed_visibility& see) {
   return FOVEA_OK;
 }
 
+inline const int16_t* parents_of(const fovea_fixed_attention& a) {
+  return a.pattern ? a.pattern->parents : nullptr;
+}
+
 inline bool has_tables(const fovea_fixed_attention& a) {
   const auto word = [](const void* x) { return reinterpret_cast<uintptr_t>(x); };
   return word(a.head_scales) | word(a.key_multipliers.data) | word(a.key_sums.data) |
-         word(a.value_weights.data) | word(a.mask.data) | word(a.bias.data) | word(a.alibi) | word(a.sinks);
+         word(a.value_weights.data) | word(a.mask.data) | word(a.bias.data) | word(a.alibi) | word(a.sinks) |
+         word(parents_of(a));
 }
 
 // The argument of the first table that is given, or 0.
@@ -165,7 +177,8 @@ inline int32_t first_table(const fovea_fixed_attention& a) {
   if (a.value_weights.data) return FOVEA_ARG_V;
   if (a.mask.data || a.bias.data) return FOVEA_ARG_MASK;
   if (a.alibi) return FOVEA_ARG_ALIBI;
-  return a.sinks ? FOVEA_ARG_SINKS : 0;
+  if (a.sinks) return FOVEA_ARG_SINKS;
+  return parents_of(a) ? FOVEA_ARG_PARENT : 0;
 }
 
 template <const fixed_offer& Offer>
@@ -173,7 +186,7 @@ int32_t check_options(const fovea_fixed_attention& a, fixed_plan& p) {
   if (const int32_t s = check_seen(a, p.see)) return s;
   p.tables.count = 0;
   p.multipliers.data = p.sums.data = p.bias.data = p.alibi = p.sinks = nullptr;
-  p.value_weights.data = nullptr, p.mask.data = nullptr, p.octaves_by_key = false;
+  p.value_weights.data = nullptr, p.mask.data = nullptr, p.tree.parents = nullptr, p.octaves_by_key = false;
   if constexpr (!offered<Offer>::tables) {
     if (const int32_t argument = first_table(a)) return refusal(FOVEA_UNSUPPORTED, argument);
   } else if (has_tables(a)) {

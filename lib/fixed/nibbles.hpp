@@ -67,7 +67,11 @@ struct nibble_product {
     floats sum[M][regs] = {};
     for (int32_t g = 0; g < groups; ++g, tile += tile_step, bytes += group_bytes, scales += group_scales) {
       reg exact[M][regs];
-      multiply_bytes<M>(tile + 4 * r, reinterpret_cast<const int8_t*>(tile + chunks_at), bytes, exact);
+      const auto* const x = reinterpret_cast<const int8_t*>(tile + chunks_at);
+      if constexpr (Dot::multiplies_all_bytes)
+        multiply_bytes<M>(tile + 4 * r, x, bytes, exact);
+      else
+        multiply_small_bytes<M>(tile + 4 * r, x, bytes, exact);
       floats by[regs];
       Dot::load_halves(scales, by);
 #pragma GCC unroll 16
@@ -87,9 +91,9 @@ struct nibble_product {
   template <int M>
   static FOVEA_INLINE void multiply_bytes(const unsigned char* starts, const int8_t* x,
                                           const unsigned char* bytes, reg (&sums)[M][regs]) {
-    // Few rows have sums of their own for the high bits, so that two products are never in one's way; where
-    // all bytes are multiplied exactly, these are left where they stand and the sums are 16 times as large.
-    constexpr bool apart = M <= 2, shifts = !apart || !Dot::multiplies_all_bytes;
+    // Few rows have sums of their own for the high bits, so that two products are never in one's way. Their
+    // bits are left where they stand, and the sums are 16 times as large.
+    constexpr bool apart = M <= 2;
     const reg low_bits = Dot::spread(0x0f0f0f0f);
     reg highs[apart ? M : 1][regs];
 #pragma GCC unroll 16
@@ -105,10 +109,8 @@ struct nibble_product {
     for (int t = 0; t < 4; ++t)
 #pragma GCC unroll 4
       for (int i = 0; i < regs; ++i) {
-        if (M <= 2 && i % (lanes < 16 ? 2 : 1) == 0)
-          __builtin_prefetch(bytes + 64 * t + 4 * lanes * i + 4096);
-        const reg v = Dot::load(bytes + 64 * t + 4 * lanes * i), low = v & low_bits;
-        const reg high = shifts ? shifted<4>(v) & low_bits : v & ~low_bits;
+        const reg v = load_bytes<M>(bytes, t, i), low = v & low_bits;
+        const reg high = apart ? v & ~low_bits : shifted<4>(v) & low_bits;
 #pragma GCC unroll 16
         for (int m = 0; m < M; ++m) {
           Dot::dot_bytes(sums[m][i], low, Dot::spread(word_at(x + 4 * (t * M + m))));
@@ -122,10 +124,45 @@ struct nibble_product {
 #pragma GCC unroll 4
         for (int i = 0; i < regs; ++i) {
           using words = typename vectors::words;
-          const words high = reinterpret_cast<words>(highs[m][i]);
           sums[m][i] = reinterpret_cast<reg>(reinterpret_cast<words>(sums[m][i]) +
-                                             (shifts ? high : high >> 4));
+                                             (reinterpret_cast<words>(highs[m][i]) >> 4));
         }
+  }
+
+  // Where an instruction adds two products of bytes to 16 bits: sums of a whole group fit them, as
+  // 16 * 15 * 127 is below 2^15.
+  template <int M>
+  static FOVEA_INLINE void multiply_small_bytes(const unsigned char* starts, const int8_t* x,
+                                                const unsigned char* bytes, reg (&sums)[M][regs]) {
+    using halves = typename vectors::halves;
+    const reg low_bits = Dot::spread(0x0f0f0f0f);
+    halves pairs[M][regs];
+#pragma GCC unroll 4
+    for (int t = 0; t < 4; ++t)
+#pragma GCC unroll 4
+      for (int i = 0; i < regs; ++i) {
+        const reg v = load_bytes<M>(bytes, t, i), low = v & low_bits, high = shifted<4>(v) & low_bits;
+#pragma GCC unroll 16
+        for (int m = 0; m < M; ++m) {
+          const reg low_pairs = Dot::pair_products(low, Dot::spread(word_at(x + 4 * (t * M + m)))),
+                    high_pairs = Dot::pair_products(high, Dot::spread(word_at(x + 4 * ((t + 4) * M + m))));
+          const halves both = reinterpret_cast<halves>(low_pairs) + reinterpret_cast<halves>(high_pairs);
+          pairs[m][i] = t == 0 ? both : pairs[m][i] + both;
+        }
+      }
+#pragma GCC unroll 16
+    for (int m = 0; m < M; ++m)
+#pragma GCC unroll 4
+      for (int i = 0; i < regs; ++i)
+        sums[m][i] = Dot::add_pairs(Dot::spread(word_at(starts + 4 * m)), reinterpret_cast<reg>(pairs[m][i]));
+  }
+
+  // Register i of the bytes of four numbers. Few rows prefetch what comes a page later.
+  template <int M>
+  static FOVEA_INLINE reg load_bytes(const unsigned char* bytes, int t, int i) {
+    const unsigned char* const at = bytes + 64 * t + 4 * lanes * i;
+    if (M <= 2 && i % (lanes < 16 ? 2 : 1) == 0) __builtin_prefetch(at + 4096);
+    return Dot::load(at);
   }
   template <int Count>
   static FOVEA_INLINE reg shifted(reg x) { // of each half

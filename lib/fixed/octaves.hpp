@@ -83,8 +83,15 @@ static inline void add_slope(const int32_t* __restrict bias, int32_t slope, Dist
     t[i] = Biased && bias[i] == INT32_MIN ? fixed_absent : static_cast<int32_t>(x);
   }
 }
+static inline void add_slope_of_drafts(const key_options& o, int count, int32_t* t) {
+  for (int i = 0; i < count; ++i) {
+    const int64_t bias = o.bias ? o.bias[i] : 0;
+    t[i] = bias == INT32_MIN ? fixed_absent : limit_octaves(t[i] - o.slope * distance_of(o, i) + bias);
+  }
+}
 template <class Distance>
 static inline void add_slope(const key_options& o, int count, int32_t* t) {
+  if (o.behind) return add_slope_of_drafts(o, count, t);
   const Distance ahead = static_cast<Distance>(o.distance);
   o.bias ? add_slope<true>(o.bias, o.slope, ahead, count, t)
          : add_slope<false>(o.bias, o.slope, ahead, count, t);

@@ -8,8 +8,8 @@ namespace fovea::fixed {
 
 void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
                     const seen_of_block& seen, int32_t* s) {
-  const int64_t at = block * fixed_block;
-  const key_options o = options_of(p, r, kv_head, at + seen.first);
+  path_in_block path;
+  const key_options o = options_in(p, r, kv_head, block, seen, path);
   for (int j = 0; j < fixed_block; ++j)
     s[j] = seen.has(j) ? octaves_with(o, p, r, j - seen.first, s[j]) : fixed_absent;
 }

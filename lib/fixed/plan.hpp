@@ -1,7 +1,7 @@
 // The plan of an integer call: every option has become a number. make_fixed_plan is the only place that
 // validates.
 #pragma once
-#include "common/validate.hpp"
+#include "common/tree.hpp"
 #include "fixed/arithmetic.hpp"
 #include "fovea/fixed.h"
 
@@ -13,8 +13,7 @@ struct fixed_offer;
 constexpr int32_t fixed_greatest_dim = 1024;
 // Of tokens, positions and heads: rounding up never overflows.
 constexpr int32_t fixed_greatest_count = 0x3fffffff;
-// Rows of one unit of work; a constant, so that parts do not depend on scratch.
-constexpr int32_t fixed_unit_rows = 48;
+constexpr int32_t fixed_tile_rows = 48; // on systems
 
 constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) & -step; } // a power of two
 constexpr int32_t block_of(int32_t key) {
@@ -36,7 +35,7 @@ struct table_of { // optional numbers: [head][row][key] with strides in elements
 };
 
 struct table_bytes { // of the tables that a call gives; few calls give any
-  byte_range at[8];
+  byte_range at[9];
   int32_t count;
   const byte_range* begin() const { return at; }
   const byte_range* end() const { return at + count; }
@@ -44,29 +43,40 @@ struct table_bytes { // of the tables that a call gives; few calls give any
 
 // `visibility` in 32 bits. Keys are below 2^30, so larger numbers are clamped to that. Keys from .. to - 1
 // are the window of query 0, and keys below `kept` are those it sees of the first `keep`. For each later
-// query, all three are one key further.
+// query, all three are one key further; but `from` stays in a tree, and chunks cut all three.
 struct fixed_visibility {
   int32_t first_key, end, from, to, kept, prefix, keep;
-  int64_t position; // of query 0
+  int32_t chunk; // keys of a chunk, 0: no chunks
+  bool tree;
+  int64_t chunks_left; // keys of the chunks before it
+  int64_t position;    // of query 0
 };
+constexpr int32_t beyond_keys = 1 << 30; // also from any query on
 
 constexpr seen seen_by(const fixed_visibility& see, int32_t query) {
   const auto within = [](int32_t x, int32_t low, int32_t high) {
     return x < low ? low : x < high ? x : high;
   };
-  const int32_t kept = see.kept + query < see.keep ? see.kept + query : see.keep;
+  int32_t low = see.tree ? see.from : see.from + query, high = see.to + query, kept = see.kept + query;
+  if (see.chunk) {
+    const int64_t begin = chunk_begin(see.position + query, see.chunk);
+    const int32_t first = static_cast<int32_t>(clamp(begin - see.chunks_left, -beyond_keys, beyond_keys)),
+                  behind = static_cast<int32_t>(smaller(begin + see.chunk, beyond_keys));
+    low = low < first ? first : low;
+    high = behind < high ? behind : high;
+    kept = behind < kept ? behind : kept;
+  }
+  kept = kept < see.keep ? kept : see.keep;
   int32_t head = within(kept < see.prefix ? see.prefix : kept, see.first_key, see.end),
-          from = within(see.from + query, head, see.end);
-  const int32_t to = within(see.to + query, from, see.end);
+          from = within(low, head, see.end);
+  const int32_t to = within(high, from, see.end);
   if (from == head) from = head = see.first_key; // the two runs touch: one run
   return {head, from, to};
 }
 
-constexpr int32_t beyond_keys = 1 << 30; // also from any query on
-
 // Whether all queries see the same keys.
 constexpr bool same_keys(const fixed_visibility& see) {
-  return see.from == -beyond_keys && see.to == beyond_keys && see.kept == beyond_keys;
+  return see.from == -beyond_keys && see.to == beyond_keys && see.kept == beyond_keys && !see.chunk;
 }
 
 struct fixed_plan {
@@ -80,6 +90,7 @@ struct fixed_plan {
   int32_t zero_q, zero_k, zero_v, zero_out;
   int spill;
   fixed_visibility see;
+  draft_tree tree;
   const fovea_fixed_scale *scale, *head_scales;
   table_of<int32_t> multipliers, sums, bias;
   table_of<int16_t> value_weights;

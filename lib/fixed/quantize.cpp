@@ -11,7 +11,7 @@
 namespace fovea::fixed {
 namespace {
 
-// Numbers that a function reads or writes beside its rows.
+// Numbers that a function reads or writes in addition to its rows.
 enum class count { one, per_row, per_column, per_element };
 struct numbers {
   const void* data;

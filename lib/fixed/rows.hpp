@@ -84,8 +84,11 @@ struct key_options {
   const int32_t *multipliers, *sums, *bias;
   const uint8_t* mask;
   int32_t slope;
-  int64_t distance; // of the first key from the query's position
+  int64_t distance;      // of the first key from the query's position
+  const int16_t* behind; // by how much keys come after their positions; null where no tree hides keys
 };
+
+using path_in_block = tree_path<fixed_block>;
 
 static inline key_options options_of(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t key) {
   const ptrdiff_t n = static_cast<ptrdiff_t>(key - p.see.first_key);
@@ -98,11 +101,33 @@ static inline key_options options_of(const fixed_plan& p, const fixed_row& r, in
     return static_cast<const int32_t*>(s.key_multipliers) + kv_head * stride_or(s.table_head_stride, s.keys) +
            (key - s.first_key);
   };
-  key_options o{multipliers(), of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key};
+  key_options o{multipliers(), of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key, nullptr};
   if (p.bias.data) o.bias = p.bias.data + r.q_head * p.bias.head + r.query * p.bias.row + n;
   if (p.mask.data) o.mask = p.mask.data + r.q_head * p.mask.head + r.query * p.mask.row + n;
   if (p.alibi) o.slope = p.alibi[r.q_head];
+  if (p.tree.parents && p.alibi) o.distance = p.tree.first + int64_t{depth_of(p.tree, r.query)} - key;
   return o;
+}
+
+// Options from the first seen key of a block on; with a tree, which takes memory in `path`, as a mask.
+static inline key_options options_in(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
+                                     const seen_of_block& seen, path_in_block& path) {
+  const int64_t at = block * fixed_block;
+  key_options o = options_of(p, r, kv_head, at + seen.first);
+  if (!touches(p.tree, at, fixed_block)) return o;
+  path.find(p.tree, r.query, at);
+  uint8_t* const shown = path.shown + seen.first;
+  if (o.mask)
+    for (int i = 0, end = seen.from < seen.to ? seen.to : seen.head; i < end - seen.first; ++i)
+      shown[i] &= o.mask[i] != 0;
+  o.mask = shown;
+  o.behind = path.behind + seen.first;
+  return o;
+}
+
+static inline int64_t distance_of(const key_options& o, int i) {
+  const int64_t ahead = o.behind ? o.distance + o.behind[i] : o.distance;
+  return ahead < i ? i - ahead : ahead - i;
 }
 
 static constexpr int32_t limit_octaves(int64_t t) {
@@ -124,7 +149,7 @@ static inline int32_t octaves_with(const key_options& o, const fixed_plan& p, co
   int64_t t = octaves_of(s, o.multipliers ? o.multipliers[i] : r.scale->score_multiplier,
                          r.scale->score_shift);
   if (o.bias) t += o.bias[i];
-  if (o.slope) t -= o.slope * (o.distance < i ? i - o.distance : o.distance - i);
+  if (o.slope) t -= o.slope * distance_of(o, i);
   return limit_octaves(t);
 }
 

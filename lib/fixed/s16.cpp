@@ -65,7 +65,8 @@ class s16_row {
 
   void attend_block(int64_t block, const seen_of_block& seen) {
     const ptrdiff_t first = static_cast<ptrdiff_t>(block * fixed_block - p_.see.first_key);
-    const key_options o = options_of(p_, row_, kv_head_, block * fixed_block + seen.first);
+    path_in_block path;
+    const key_options o = options_in(p_, row_, kv_head_, block, seen, path);
     int64_t top = hidden;
     for (int j = 0; j < fixed_block; ++j) {
       t_[j] = seen.has(j) ? octaves(o, j - seen.first, first + j) : hidden;
@@ -90,7 +91,7 @@ class s16_row {
     const int down = scale.score_shift - finer();
     const int64_t t = down >= 0 ? product >> down : clamp(product, -far, far) * (1 << -down);
     int64_t more = o.bias ? o.bias[i] : 0;
-    if (o.slope) more -= o.slope * (o.distance < i ? i - o.distance : o.distance - i);
+    if (o.slope) more -= o.slope * distance_of(o, i);
     const int64_t limit = (int64_t{fixed_octave_limit} << finer()) - 1;
     return clamp(t + clamp(more, -far, far) * (1 << finer()), -limit, limit);
   }

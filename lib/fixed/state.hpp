@@ -28,6 +28,8 @@ struct tile_state {
   static constexpr int side = values_dot::rows_of_weights, p_chunk = values_dot::planes * values_dot::deep;
   static constexpr int p_step = side * values_dot::planes * fixed_run_blocks * fixed_block +
                                 64 / static_cast<int>(sizeof(p_element));
+  // From the weights of a row to those of the next, and from one chunk to the next.
+  static constexpr int row_step = side == 1 ? p_step : p_chunk, chunk_step = side * p_chunk;
 
   explicit tile_state(const fixed_job& j) : job(j), p(*j.p) { cut(j.rows, j.scratch); }
   static size_t scratch(const fixed_plan& p, int32_t rows) { return tile_state(p).cut(rows, nullptr); }

@@ -71,8 +71,6 @@ __attribute__((noinline)) void add_columns(const tile_state<Form>& t, const type
   using dot = typename Form::values_dot;
   constexpr ptrdiff_t panel = 16 * fixed_block;
   using state = tile_state<Form>;
-  constexpr int row_step = state::side == 1 ? state::p_step : state::p_chunk,
-                a_step = state::side * state::p_chunk;
   tile_sums<dot, M, N> acc;
 #pragma GCC unroll 16
   for (int m = 0; m < M; ++m)
@@ -82,7 +80,8 @@ __attribute__((noinline)) void add_columns(const tile_state<Form>& t, const type
   values += column_at<dot>(c * dot::slices / 16, panel);
   for (int k = 0; k < blocks;
        ++k, a += state::side * dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width))
-    multiply<dot, row_step, Ahead>(a, a_step, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
+    multiply<dot, state::row_step, Ahead>(a, state::chunk_step, values, panel,
+                                          k + 1 < blocks ? fixed_block : depth, acc);
   int32_t* o = t.output(r) + c;
   if (t.p.spill)
     add_sums<Form, true, M, N>(t, acc, o);
@@ -144,8 +143,6 @@ FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form:
   using dot = typename Form::values_dot;
   constexpr ptrdiff_t panel = 16 * fixed_block;
   using state = tile_state<Form>;
-  constexpr int row_step = state::side == 1 ? state::p_step : state::p_chunk,
-                a_step = state::side * state::p_chunk;
   tile_sums<dot, M, N> acc;
   static_assert(!begins_sums<Form> || N * 16 / dot::slices <= 64);
   const bool unwritten = begins_sums<Form> && (t.unwritten >> r & 1);
@@ -155,7 +152,8 @@ FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form:
   for (int k = 0; k < blocks;
        ++k, a += state::side * dot::block_step, values += fixed_block * static_cast<ptrdiff_t>(t.p.width)) {
     if (t.risen[b + k] & rows_from(r, M)) shift_sums<Form, M, N>(t, r, b + k, acc);
-    multiply<dot, row_step, Ahead>(a, a_step, values, panel, k + 1 < blocks ? fixed_block : depth, acc);
+    multiply<dot, state::row_step, Ahead>(a, state::chunk_step, values, panel,
+                                          k + 1 < blocks ? fixed_block : depth, acc);
   }
   store_sums<Form, M, N>(acc, t.output(r) + c, t.p.width);
 }

@@ -66,7 +66,8 @@ __attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block,
     fixed_row& x = t.rows[r];
     int32_t* const s = t.scores(r);
     const seen_of_block seen = seen_in(t.p, x, block);
-    const key_options options = options_of(t.p, x, t.job.kv_head, block * fixed_block + seen.first);
+    path_in_block path;
+    const key_options options = options_in(t.p, x, t.job.kv_head, block, seen, path);
     if (x.by_key)
       octaves_in_block(options, t.p, x, seen, s);
     else if (options.mask)
@@ -81,7 +82,7 @@ __attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block,
 // Rows that see the whole block and have no option that touches single keys.
 template <class Form>
 uint64_t usual_rows(const tile_state<Form>& t, int64_t at) {
-  if (t.p.mask.data) return 0;
+  if (t.p.mask.data || touches(t.p.tree, at, fixed_block)) return 0;
   if (!t.by_key && t.all_see(at, at + fixed_block)) return rows_from(0, t.job.rows);
   uint64_t usual = 0;
   for (int r = 0; r < t.job.rows; ++r) {

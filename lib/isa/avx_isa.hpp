@@ -56,9 +56,12 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
   }
 #if defined(__F16C__)
-  static constexpr bool converts_f16 = true;
+  static constexpr bool converts_f16 = true, narrows_f16 = true;
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static FOVEA_INLINE void store_f16(uint16_t* p, reg x) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
   }
 #endif
   // Sixteen lanes of each of eight rows, joined by the fixed tree: i and i + 8, then + 4, + 2, + 1; a lane
@@ -85,11 +88,15 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
 #if defined(__AVX512F__)
 struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   static constexpr bool joins_rows = true, scores_4x4 = true, tells_fraction = true, fetches_values = true;
-  static constexpr bool divides_by_products = true, converts_f16 = true, widens_bf16 = true;
+  static constexpr bool divides_by_products = true, converts_f16 = true, narrows_f16 = true,
+                        widens_bf16 = true;
   static constexpr int pin_sums_from = 29; // of 32
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m512>(sum, a, b); }
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static FOVEA_INLINE void store_f16(uint16_t* p, reg x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
   }
   static FOVEA_INLINE reg load_bf16(const uint16_t* p) {
     const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));

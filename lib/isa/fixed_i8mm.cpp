@@ -60,7 +60,7 @@ struct products : form_product<stored> {
 };
 
 } // namespace
-const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_unit_rows,  scratch,
+const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_tile_rows,  scratch,
                                         attend,           {pair_groups, 1}, {pair_groups, 1}};
 const fixed_product fixed_i8mm_product = {FOVEA_FIXED_I8MM, products::tile_bytes, products::take,
                                           products::multiply};

@@ -85,9 +85,12 @@ struct neon_isa : isa_defaults {
     return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
   }
 #if defined(__aarch64__) || (defined(__ARM_FP) && (__ARM_FP & 2) && defined(__ARM_FP16_FORMAT_IEEE))
-  static constexpr bool converts_f16 = true;
+  static constexpr bool converts_f16 = true, narrows_f16 = true;
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+  }
+  static FOVEA_INLINE void store_f16(uint16_t* p, reg x) {
+    vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(x)));
   }
 #endif
   static FOVEA_INLINE reg load(const float* p) { return vld1q_f32(p); }

@@ -7,6 +7,7 @@
 #include "f32/kernel/product.hpp"
 #include "f32/kernel/quantize.hpp"
 #include "f32/kernel/rotate.hpp"
+#include "f32/kernel/stored.hpp"
 #include "isa/table.hpp"
 
 namespace fovea::f32 {
@@ -18,6 +19,9 @@ using registers = typename registers_of<Name>::type;
 
 template <class Name>
 const attention_kernel operations<Name>::attention = attention_of<registers<Name>>;
+
+template <class Name>
+const stored_kernel operations<Name>::stored = stored_kernel_of<registers<Name>>;
 
 template <class Name>
 void operations<Name>::run(const merge_job& job) {

@@ -15,6 +15,7 @@ namespace isa { // names
 template <class Name>
 struct operations {
   static const attention_kernel attention;
+  static const stored_kernel stored;
   static void run(const merge_job& job);
   static void run(const pack_job& job);
   static void run(const softmax_job& job);

@@ -266,7 +266,7 @@ int32_t layer_calls::attend(const block& b) {
     before += choose_weights(a.weights, p.q_heads, b.first_head * p.group, a.q_heads, a.queries, a.keys,
                              before);
     if (measures) most_scratch = larger(most_scratch, static_cast<int64_t>(fovea_scratch_best(&a)));
-    if (const int32_t status = only_checks ? fovea_check(&a) : fovea_attend(&a, scratch, scratch_size))
+    if (const int32_t status = only_checks ? fovea_check(&a) : fovea_attend_f32(&a, scratch, scratch_size))
       return status;
   }
   if (b.end_head == p.kv_heads) weights_before = before;

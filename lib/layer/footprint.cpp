@@ -1,4 +1,4 @@
-// What a layer touches beside its scratch: weights, and what the options of its attention point at; and what
+// What a layer touches, except its scratch: weights, and what the options of its attention point at; and what
 // of it must not overlap.
 #include "common/build.hpp"
 
@@ -21,7 +21,7 @@ void place_weights(layer_plan& p) {
   }
 }
 
-// What the attention reads and writes beside its tensors.
+// What the attention reads and writes in addition to its tensors.
 int32_t place_options(layer_plan& p) {
   const fovea_layer_call& c = *p.call;
   const fovea_attention& a = c.how;

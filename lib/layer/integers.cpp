@@ -1,6 +1,6 @@
-// Attention of a layer in int8. q, k and v of a KV head get a scale each, from the tokens that count. A head
-// that int8 cannot hold is attended to in float32: NaN, infinity, scores beyond 4,096 octaves.
-// docs/fixed_point.md, "Layers".
+// Attention of a layer in int8. q, k and v of a KV head get a scale each, from the tokens that count; or each
+// key and each value has one of its own. A head that int8 cannot hold is attended to in float32: NaN,
+// infinity, scores beyond 4,096 octaves. docs/fixed_point.md, "Layers".
 #include "common/build.hpp"
 
 #include "layer/integers.hpp"
@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t up64(int64_t n) { return (n + 63) / 64 * 64; }
 constexpr int32_t greatest_keys = 1 << 17;
+constexpr int32_t greatest_weight = 32767;
 
 // mantissa * 2^exponent, the mantissa from 1 to 2.
 struct split_float {
@@ -62,18 +63,30 @@ float largest_of(int32_t place, const f32::float_rows& rows) {
   return high > -low ? high : -low;
 }
 
-// Rows become integers with one scale; false if int8 cannot hold them.
-bool quantize(int32_t place, const f32::float_rows& rows, int8_t* out, float& scale) {
+// Rows become integers with one scale, or each with its own, at `scales` if that is not null; false if int8
+// cannot hold them. `scale` is that of the largest number.
+bool quantize(int32_t place, const f32::float_rows& rows, int8_t* out, float* scales, float& scale) {
   const float largest = largest_of(place, rows);
   if (largest < 0) return false;
   scale = f32::scale_of(largest, 127);
-  f32::run_at(place, f32::quantize_job{rows, scale, largest, 0, nullptr, out, nullptr});
+  f32::run_at(place, f32::quantize_job{rows, scale, largest, 0, scales, out, nullptr});
   return true;
+}
+
+// Which part of `largest` a scale is, in units of 2^-30. Rows of zeros, which any scale suits, may be above.
+int64_t share_of(float scale, float largest) {
+  return scale < largest ? static_cast<int64_t>(scale / largest * 0x1p30f) : int64_t{1} << 30;
+}
+int32_t rounded_part(int64_t share, int32_t whole) {
+  return static_cast<int32_t>((share * whole + (int64_t{1} << 29)) >> 30);
 }
 
 struct integer_rows {
   int8_t *q, *k, *v;
   float *mean, *centred; // the mean key, and keys relative to it
+  float* scales;         // of keys, then of values; null where a head has one of each
+  int32_t* multipliers;
+  int16_t* weights;
 };
 integer_rows cut(const integer_head& head, void* at) {
   const fovea_attention& a = head.a;
@@ -83,6 +96,13 @@ integer_rows cut(const integer_head& head, void* at) {
   rows.v = rows.k + up64(int64_t{a.keys} * a.dim);
   rows.mean = reinterpret_cast<float*>(rows.v + up64(int64_t{a.keys} * a.v_dim));
   rows.centred = rows.mean + up64(a.dim);
+  rows.scales = nullptr;
+  rows.multipliers = nullptr;
+  rows.weights = nullptr;
+  if (!head.p.weights->token_scales) return rows;
+  rows.scales = rows.centred + up64(int64_t{a.keys} * a.dim);
+  rows.multipliers = reinterpret_cast<int32_t*>(rows.scales + up64(a.keys));
+  rows.weights = reinterpret_cast<int16_t*>(rows.multipliers + up64(a.keys));
   return rows;
 }
 
@@ -95,7 +115,7 @@ bool quantize_queries(const integer_head& head, const integer_rows& rows, float&
   const int32_t columns = a.q_heads * a.dim;
   const size_t width = static_cast<size_t>(columns), counting = static_cast<size_t>(head.counting) * width;
   std::memset(rows.q + counting, 0, static_cast<size_t>(a.queries) * width - counting); // of padding
-  return quantize(head.p.place, rows_of(a.q, columns, head.counting), rows.q, scale);
+  return quantize(head.p.place, rows_of(a.q, columns, head.counting), rows.q, nullptr, scale);
 }
 
 // Relative to their mean, which changes no softmax, keys have a finer scale.
@@ -108,7 +128,7 @@ bool quantize_keys(const integer_head& head, const integer_rows& rows, float& sc
   for (int32_t c = 0; c < a.dim; ++c) rows.mean[c] = 0;
   f32::run_at(place, f32::columns_job{f32::columns_job::means, keys, nullptr, rows.mean});
   f32::run_at(place, f32::columns_job{f32::columns_job::difference, keys, rows.mean, rows.centred});
-  return quantize(place, {rows.centred, a.dim, a.dim, a.keys}, rows.k, scale);
+  return quantize(place, {rows.centred, a.dim, a.dim, a.keys}, rows.k, rows.scales, scale);
 }
 
 fovea_fixed_attention call_of(const integer_head& head, const integer_rows& rows) {
@@ -135,10 +155,25 @@ fovea_fixed_attention call_of(const integer_head& head, const integer_rows& rows
   f.window_right = a.window_right;
   f.prefix = a.prefix;
   f.keep_first = a.keep_first;
+  f.pattern = a.pattern;
   f.max_keys = a.keys;
   f.mask = {a.mask.data, a.mask.head_stride, a.mask.query_stride};
+  f.key_multipliers.data = rows.multipliers;
+  f.value_weights.data = rows.weights;
   f.isa = head.p.call->fixed_isa;
   f.scale = {1 << 30, 31, 0, 0, 0, 0x3f800000u}; // until it is known
+  return f;
+}
+
+// A call on other numbers: neither its checks nor its scratch depend on what they are.
+fovea_fixed_attention example_of(const integer_head& head) {
+  fovea_fixed_attention f = call_of(head, {});
+  f.q.data = head.a.q.data;
+  f.k.data = head.a.k.data;
+  f.v.data = head.a.v.data;
+  if (!head.p.weights->token_scales) return f;
+  f.key_multipliers.data = head.a.k.data;
+  f.value_weights.data = head.a.v.data;
   return f;
 }
 
@@ -146,9 +181,16 @@ bool quantize_head(const integer_head& head, const integer_rows& rows, fovea_fix
   const fovea_attention& a = head.a;
   float q, k, v;
   const float softmax = a.flags & FOVEA_SCALE ? a.scale : 1 / square_root(static_cast<float>(a.dim));
-  return quantize_queries(head, rows, q) && quantize_keys(head, rows, k) &&
-         quantize(head.p.place, rows_of(a.v, a.v_dim, a.keys), rows.v, v) &&
-         set_scores(q, k, softmax, a.dim, scale) && set_output(v, a.keys, scale);
+  if (!quantize_queries(head, rows, q) || !quantize_keys(head, rows, k)) return false;
+  if (!set_scores(q, k, softmax, a.dim, scale)) return false;
+  for (int32_t i = 0; rows.scales && i < a.keys; ++i) {
+    const int32_t multiplier = rounded_part(share_of(rows.scales[i], k), scale.score_multiplier);
+    rows.multipliers[i] = multiplier ? multiplier : 1;
+  }
+  if (!quantize(head.p.place, rows_of(a.v, a.v_dim, a.keys), rows.v, rows.scales, v)) return false;
+  for (int32_t i = 0; rows.scales && i < a.keys; ++i)
+    rows.weights[i] = static_cast<int16_t>(rounded_part(share_of(rows.scales[i], v), greatest_weight));
+  return set_output(v, a.keys, scale);
 }
 
 } // namespace
@@ -165,16 +207,14 @@ int32_t check_integer_options(const fovea_attention& how, int32_t most_keys) {
 }
 
 int64_t bytes_of_integers(const layer_plan& p, int32_t queries, int32_t keys) {
-  const int64_t floats = up64(p.dim) + int64_t{keys} * p.dim;
+  const int64_t floats = up64(p.dim) + up64(int64_t{keys} * p.dim),
+                scales = p.weights->token_scales ? 10 * up64(keys) : 0;
   return 64 + up64(int64_t{queries} * p.group * p.dim) + up64(int64_t{keys} * p.dim) +
-         up64(int64_t{keys} * p.v_dim) + up64(static_cast<int64_t>(sizeof(float)) * floats);
+         up64(int64_t{keys} * p.v_dim) + static_cast<int64_t>(sizeof(float)) * floats + scales;
 }
 
 int64_t best_integer_scratch(const integer_head& head) {
-  fovea_fixed_attention f = call_of(head, {});
-  f.q.data = head.a.q.data; // scratch does not depend on what stands there
-  f.k.data = head.a.k.data;
-  f.v.data = head.a.v.data;
+  const fovea_fixed_attention f = example_of(head);
   return bytes_of_integers(head.p, head.a.queries, head.a.keys) +
          larger(static_cast<int64_t>(fovea_fixed_scratch_best(&f)),
                 static_cast<int64_t>(FOVEA_SCRATCH(head.a.dim, head.a.v_dim)));
@@ -182,10 +222,7 @@ int64_t best_integer_scratch(const integer_head& head) {
 
 int32_t check_integers(const integer_head& head) {
   if (const int32_t s = fovea_check(&head.a)) return s;
-  fovea_fixed_attention f = call_of(head, {});
-  f.q.data = head.a.q.data;
-  f.k.data = head.a.k.data;
-  f.v.data = head.a.v.data;
+  const fovea_fixed_attention f = example_of(head);
   return fovea_fixed_check(&f);
 }
 
@@ -194,7 +231,7 @@ int32_t attend_in_integers(const integer_head& head, void* scratch, size_t size)
   const integer_rows rows = cut(head, static_cast<int8_t*>(scratch) + (64 - address % 64) % 64);
   const int64_t used = bytes_of_integers(head.p, head.a.queries, head.a.keys);
   fovea_fixed_attention f = call_of(head, rows);
-  if (!quantize_head(head, rows, f.scale)) return fovea_attend(&head.a, scratch, size);
+  if (!quantize_head(head, rows, f.scale)) return fovea_attend_f32(&head.a, scratch, size);
   return fovea_fixed_attend(&f, static_cast<int8_t*>(scratch) + used, size - static_cast<size_t>(used));
 }
 

@@ -16,7 +16,7 @@ int64_t stride_of(const portion& n, int64_t columns) {
 }
 
 struct strides {
-  int64_t q, kv, heads; // kv: 0 if keys and values stand beside queries, or were computed before
+  int64_t q, kv, heads; // kv: 0 if keys and values stand in the rows of queries, or were computed before
 };
 bool side_by_side(const layer_plan& p, const portion& n) { return !p.cross && n.queries == n.tokens; }
 strides strides_of(const layer_plan& p, const portion& n) {

@@ -48,6 +48,8 @@ int32_t check_weights(const fovea_layer& w, layer_plan& p) {
   if (w.attention != FOVEA_F32 && w.attention != FOVEA_I8)
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
   p.in_integers = w.attention == FOVEA_I8;
+  if (w.token_scales != 0 && !(w.token_scales == 1 && p.in_integers))
+    return refusal(FOVEA_RANGE, FOVEA_ARG_ATTENTION);
   return FOVEA_OK;
 }
 
@@ -176,7 +178,7 @@ int32_t check_memory(const fovea_layer_call& c, layer_plan& p) {
 
 bool is_empty(const fovea_in& in) {
   return !in.data && !in.scales && !in.head_stride && !in.token_stride && !in.scale_head_stride &&
-         !in.scale_token_stride && !in.dtype && !in.layout && !in.zero_point && !in.reserved;
+         !in.scale_token_stride && !in.dtype && !in.layout && !in.zero_point && is_zero(in.scale_unit);
 }
 
 // The attention's options come from the caller; its tensors and sizes are the layer's.
@@ -188,7 +190,7 @@ int32_t check_options(const fovea_layer_call& c, layer_plan& p) {
   const bool no_sizes = !a.q_heads && !a.kv_heads && !a.dim && !a.v_dim && !a.queries && !a.keys &&
                         !a.first_key;
   const bool empty = no_tensors && no_sizes && !a.part.index && !a.part.count && !a.partials &&
-                     !a.partials_size && !a.segments;
+                     !a.partials_size && !a.segments && !(a.pattern && a.pattern->parents);
   if (!empty) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ATTENTION);
   const bool counts_on = a.flags & FOVEA_POSITION && a.position > 1 << 30; // positions could overflow
   if (a.lse || a.weights.data || p.in_integers || c.stage || counts_on) p.divides = false;

@@ -11,7 +11,7 @@ struct tokens_of { // of one sequence, or of several that follow each other
   int32_t first, count;
 };
 
-// What a call touches beside its scratch.
+// What a call touches, except its scratch.
 struct footprint {
   enum input {
     x,

@@ -7,7 +7,7 @@
 
 namespace fovea::linear {
 
-// What a call touches beside its scratch.
+// What a call touches, except its scratch.
 struct footprint {
   enum input { packed, bias, x, residual, inputs };
   enum output { y, outputs };

@@ -7,6 +7,8 @@
 
 #include "bytes.hpp"
 #include "fovea/fovea.h"
+#include "memory.hpp"
+#include "pattern_reference.hpp"
 
 namespace fuzz {
 
@@ -46,6 +48,24 @@ uint32_t draw_visibility(bytes& in, Call& call, int32_t widest) {
   if ((which & 48) == 48) call.prefix = near();
   if ((which & 0x50) == 0x50) call.keep_first = near();
   return which;
+}
+
+// Chunks, or a tree where the last keys can be those of the queries. `which` is what draw_visibility returned.
+template <class Call>
+void draw_pattern(bytes& in, uint32_t which, Call& call, memory& all) {
+  if ((which & 0x82) != 0x80) return;
+  fovea_pattern& x = *all.take_of<fovea_pattern>(1);
+  x = {};
+  call.pattern = &x;
+  if ((which & 4) == 0 || call.keys < call.queries) {
+    const int32_t sizes[] = {1, 2, 3, 16, 40, 100, 256, INT32_MAX};
+    x.chunk = in.one_of(sizes), x.left_chunks = in.between(-1, 4);
+    return;
+  }
+  call.flags |= FOVEA_CAUSAL;
+  int16_t* const parents = all.take_of<int16_t>(static_cast<size_t>(call.queries));
+  pattern::draw_tree(parents, call.queries, [&](int32_t low, int32_t high) { return in.between(low, high); });
+  x.parents = parents;
 }
 
 } // namespace fuzz

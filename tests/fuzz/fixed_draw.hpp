@@ -72,6 +72,7 @@ class drawn_call {
     const uint32_t which = fuzz::draw_visibility(in, call, 100);
     const int32_t far[] = {INT32_MAX, INT32_MIN, (1 << 27) + 1, 1 << 30, -(1 << 30), INT32_MAX - 100};
     if ((which & 0xc6) == 0xc6) call.position = in.one_of(far);
+    draw_pattern(in, which, call, all);
   }
 
   template <class T>
@@ -247,8 +248,8 @@ inline std::string in_words(const fovea_fixed_attention& a) {
   to << "heads " << a.q_heads << '/' << a.kv_heads << ", dims " << a.dim << '/' << a.v_dim << ", queries "
      << a.queries << ", keys " << a.keys << " from " << a.first_key << " of " << a.max_keys << ", flags "
      << a.flags << ", position " << a.position << ", window " << a.window_left << ' ' << a.window_right
-     << ", prefix " << a.prefix << ", keep_first " << a.keep_first << ", weight_bits " << a.weight_bits
-     << ", k.layout " << a.k.layout;
+     << ", prefix " << a.prefix << ", keep_first " << a.keep_first << pattern::in_words(a.pattern)
+     << ", weight_bits " << a.weight_bits << ", k.layout " << a.k.layout;
   tensor("q", a.q.data, a.q.head_stride, a.q.token_stride, a.q.dtype, a.q.zero_point);
   tensor("k", a.k.data, a.k.head_stride, a.k.token_stride, a.k.dtype, a.k.zero_point);
   tensor("v", a.v.data, a.v.head_stride, a.v.token_stride, a.v.dtype, a.v.zero_point);

@@ -21,10 +21,7 @@ inline void change_pointer(fovea_fixed_attention& a, bytes& in) {
                                  field(a.bias.data),
                                  field(a.alibi),
                                  field(a.sinks)};
-  const void** changed = in.one_of(fields);
-  std::vector<const void*> others;
-  for (const void** other : fields) others.push_back(*other);
-  *changed = odd_address(in, *changed, others);
+  change_one(in, fields);
 }
 
 inline void change_number(fovea_fixed_attention& a, bytes& in) {
@@ -47,8 +44,8 @@ inline void change_number(fovea_fixed_attention& a, bytes& in) {
                              &a.part.count,
                              &a.isa,
                              &a.softcap,
-                             &a.reserved[0],
-                             std::end(a.reserved) - 1,
+                             &a.k.reserved,
+                             &a.v.reserved,
                              &a.q.reserved,
                              &a.q.dtype,
                              &a.k.dtype,
@@ -143,6 +140,7 @@ inline void check_hostile(const fovea_fixed_attention& before, memory& all, byte
   fovea_fixed_attention a = before;
   for (int32_t changes = in.between(1, 3); changes > 0; --changes)
     in.one_in(2) ? change_pointer(a, in) : change_number(a, in);
+  make_checkable(a);
   if (!scales_are_there(a, all)) return;
   const naming name([&] { return in_words(a); });
   judge j;

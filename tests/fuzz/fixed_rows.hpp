@@ -1,5 +1,5 @@
-// What stands beside integer attention: panels and sums of keys, softmax of rows, floats into integers. Legal
-// calls against definitions written anew, hostile ones against the rules of the headers.
+// The functions of integers other than attention: panels and sums of keys, softmax of rows, floats into
+// integers. Legal calls against definitions written anew, hostile ones against the rules of the headers.
 #pragma once
 #include "fixed_hostile.hpp"
 #include "fovea/fixed_quantize.h"

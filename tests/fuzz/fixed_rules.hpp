@@ -41,7 +41,6 @@ inline bool fixed_counts_are_legal(const fovea_fixed_attention& a, judge& j) {
 
 inline void fixed_types_are_legal(const fovea_fixed_attention& a, judge& j) {
   int32_t reserved = a.q.reserved | a.k.reserved | a.v.reserved;
-  for (int32_t word : a.reserved) reserved |= word;
   j.forbid(reserved != 0 || a.softcap != 0, "a reserved word or a softcap");
   j.forbid((a.flags & ~(FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW)) != 0, "an unknown flag");
   const bool s16 = a.q.dtype == FOVEA_FIXED_S16;
@@ -108,6 +107,7 @@ inline void tables_are_legal(const fovea_fixed_attention& a, judge& j) {
   table(a.bias.data, a.q_heads, a.bias.head_stride, a.queries, a.bias.query_stride, a.keys, 4, "bias");
   table(a.alibi, 1, 0, 1, 0, a.q_heads, 4, "alibi");
   table(a.sinks, 1, 0, 1, 0, a.q_heads, 4, "sinks");
+  pattern_is_legal(a, j);
 }
 
 inline range head_scales_of(const fovea_fixed_attention& a) {

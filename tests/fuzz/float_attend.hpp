@@ -144,8 +144,8 @@ inline bool bound_holds(const fovea_attention& a, const magnitudes& m) {
   return m.finite && score_sizes(a, m).largest < 1e38 && m.v * (a.keys + 1) < 0x1p126;
 }
 
-// What the bound leaves out: denormal products of q, k and v, and scores that are nothing beside their
-// softcap. Where q times the scale leaves the floats, products are stretched by a power of two afterwards.
+// What the bound leaves out: denormal products of q, k and v, and scores that are nothing compared with their
+// softcap. Where q times the scale overflows, products are stretched by a power of two afterwards.
 inline double slack(const fovea_attention& a, const magnitudes& m) {
   const double scale = std::fabs(reference::scale(a)) * 1.4426950408889634;
   const double stretch = scale > 1 && m.q * scale > 3.4e38 ? 2 * scale : 1;

@@ -68,6 +68,7 @@ class drawn_call {
   void draw_visibility(bytes& in) {
     const uint32_t which = fuzz::draw_visibility(in, call, 60);
     if (which == 0xff) call.position = in.one_in(2) ? INT32_MAX : INT32_MIN;
+    draw_pattern(in, which, call, all);
   }
 
   void draw_options(bytes& in) {
@@ -180,7 +181,8 @@ inline std::string in_words(const fovea_attention& a) {
   to << "heads " << a.q_heads << '/' << a.kv_heads << ", dims " << a.dim << '/' << a.v_dim << ", queries "
      << a.queries << ", keys " << a.keys << " from " << a.first_key << ", flags " << a.flags << ", position "
      << a.position << ", window " << a.window_left << ' ' << a.window_right << ", prefix " << a.prefix
-     << ", keep_first " << a.keep_first << ", scale " << a.scale << ", softcap " << a.softcap;
+     << ", keep_first " << a.keep_first << pattern::in_words(a.pattern) << ", scale " << a.scale
+     << ", softcap " << a.softcap;
   tensor("q", a.q.data, a.q.head_stride, a.q.token_stride);
   tensor("k", a.k.data, a.k.head_stride, a.k.token_stride);
   tensor("v", a.v.data, a.v.head_stride, a.v.token_stride);

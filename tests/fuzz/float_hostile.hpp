@@ -13,10 +13,7 @@ inline void change_pointer(fovea_attention& a, bytes& in) {
   const void** const fields[] = {field(a.q.data),       field(a.k.data),  field(a.v.data), field(a.out.data),
                                  field(a.mask.data),    field(a.alibi),   field(a.sinks),  field(a.lse),
                                  field(a.weights.data), field(a.partials)};
-  const void** changed = in.one_of(fields);
-  std::vector<const void*> others;
-  for (const void** other : fields) others.push_back(*other);
-  *changed = odd_address(in, *changed, others);
+  change_one(in, fields);
 }
 
 inline void change_number(fovea_attention& a, bytes& in) {
@@ -44,8 +41,8 @@ inline void change_number(fovea_attention& a, bytes& in) {
                              &a.part.count,
                              &a.isa,
                              &a.ring,
-                             &a.reserved[0],
-                             std::end(a.reserved) - 1,
+                             &a.q.reserved,
+                             &a.k.reserved,
                              &a.q.dtype,
                              &a.k.dtype,
                              &a.k.layout,
@@ -113,6 +110,7 @@ inline void check_hostile(fovea_attention a, memory& all, bytes& in) {
       in.one_in(2) ? change_pointer(a, in) : change_number(a, in);
     }
   }
+  make_checkable(a);
   if (!tables_are_there(a, all)) return;
   const naming name([&] { return in_words(a); });
   judge j;

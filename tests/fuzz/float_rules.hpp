@@ -39,7 +39,6 @@ inline bool counts_are_legal(const fovea_attention& a, judge& j) {
 inline void numbers_are_legal(const fovea_attention& a, judge& j) {
   int32_t reserved = a.ring | a.q.reserved | a.k.reserved | a.v.reserved | a.out.reserved |
                      a.weights.reserved;
-  for (int32_t word : a.reserved) reserved |= word;
   j.forbid(reserved != 0, "a reserved word");
   j.forbid((a.flags & ~(FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE)) != 0, "an unknown flag");
   for (const fovea_in* in : {&a.q, &a.k, &a.v}) {
@@ -115,6 +114,7 @@ inline void judge_call(const fovea_attention& call, bool readable, judge& j) {
                  "k"));
   j.read(j.cover(a.v.data, range_of(a.v.data, kv_heads, a.v.head_stride, a.keys, a.v.token_stride, v_dim, 4),
                  4, "v"));
+  pattern_is_legal(a, j);
   numbers_of_heads(a, a.alibi, readable, j, "alibi");
   numbers_of_heads(a, a.sinks, readable, j, "sinks");
   if (a.mask.data != nullptr) {

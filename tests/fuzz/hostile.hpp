@@ -38,4 +38,13 @@ const void** field(T*& pointer) {
   return const_cast<const void**>(reinterpret_cast<const void* const*>(&pointer));
 }
 
+// One of these pointers now points to where nobody would let it point.
+template <size_t Count>
+void change_one(bytes& in, const void** const (&fields)[Count]) {
+  const void** changed = in.one_of(fields);
+  std::vector<const void*> others;
+  for (const void** other : fields) others.push_back(*other);
+  *changed = odd_address(in, *changed, others);
+}
+
 } // namespace fuzz

@@ -71,4 +71,23 @@ inline bool rows_apart(wide heads, wide head, wide tokens, wide token, wide dim)
   return heads == 1 || tokens == 1 || head >= (tokens - 1) * token + dim || token >= (heads - 1) * head + dim;
 }
 
+// Trees only stay with the queries and keys that they were drawn for: see make_checkable.
+template <class Call>
+void pattern_is_legal(const Call& a, judge& j) {
+  if (a.pattern == nullptr) return;
+  j.forbid(a.pattern->chunk < 0 || (a.pattern->chunk > 0 && a.pattern->parents != nullptr), "a chunk");
+  if (a.pattern->parents == nullptr) return;
+  j.forbid((a.flags & FOVEA_CAUSAL) == 0 || (a.flags & FOVEA_POSITION) != 0, "a tree");
+  const range r = range_of(a.pattern->parents, 1, 0, 1, 0, a.queries, 2);
+  j.read(j.cover(a.pattern->parents, r, 2, "parents"));
+}
+
+// For calls that are changed at random: parents would be read behind their end. A part that comes after all
+// work looks at few fields; part 0 looks at all.
+template <class Call>
+void make_checkable(Call& a) {
+  if (a.pattern != nullptr && a.pattern->parents != nullptr) a.pattern = nullptr;
+  if (a.part.index > 0 && a.part.index < a.part.count) a.part.index = 0;
+}
+
 } // namespace fuzz

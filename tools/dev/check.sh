@@ -1,13 +1,14 @@
 # Part of ./dev: what is done before a commit, and what is proven now and then.
+# Prints the command of clang-format 19. No other version will do: 18, 20 and 21 lay out some lines of this tree differently.
 clang_format() {
   for tool in clang-format-19 clang-format; do
-    have "$tool" && echo "$tool" && return
+    have "$tool" && "$tool" --version | grep -q 'version 19\.' && echo "$tool" && return
   done
   return 1
 }
 
 check_format() {
-  tool=$(clang_format) || { say "check: no clang-format here, so no format check: run ./dev setup" && return; }
+  tool=$(clang_format) || { say "check: no clang-format 19 here, so no format check: run ./dev setup" && return; }
   wrong=$(find include lib platforms tests bench tools examples -name '*.[ch]pp' -exec "$tool" --dry-run {} + 2>&1 |
     sed -n 's/^\([^:]*\):.*code should be clang-formatted.*/\1/p' | sort -u)
   [ -z "$wrong" ] || fail "not formatted, '$tool -i FILE' does it:" $wrong

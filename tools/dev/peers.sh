@@ -1,4 +1,4 @@
-# Part of ./dev: fovea beside what one would use instead, as far as it is installed.
+# Part of ./dev: compares fovea with other libraries, as far as they are installed.
 peers_packages="libeigen3-dev libopenblas-dev libdnnl-dev"
 
 # peers [FILTER [ROUNDS]]: composed from the system's Eigen, OpenBLAS and oneDNN; then ONNX Runtime and PyTorch in PYTHON (python3), if it
@@ -19,7 +19,7 @@ peers() {
   "${PYTHON:-python3}" bench/peers/python_peers.py build/peers/bench/peers/libfovea_shared.so --filter "${1:-}" --rounds "${2:-32}"
 }
 
-# peers layer [narrow] [ARGUMENT...]: attention layers and the encoder of MiniLM beside ONNX Runtime, which is installed into a folder of its
+# peers layer [narrow] [ARGUMENT...]: compares attention layers and the encoder of MiniLM with ONNX Runtime, which is installed into a folder of its
 # own unless PYTHON names a Python that has it. narrow: ONNX Runtime as on a core without AVX-512 (x86, needs gdb).
 peers_layer() {
   setup host

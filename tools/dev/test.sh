@@ -71,7 +71,7 @@ check_cost() {
   fi
 }
 
-# What can be tested of a built target: its ISAs, and the jobs beside them.
+# What can be tested of a built target: its ISAs, and the other jobs.
 jobs_of() {
   isas=$("build/$1/run-tests" --list-isas | tr -d '\r')
   for isa in ${isas:-none}; do # running "none" fails and says so

@@ -89,22 +89,45 @@ class tile_of_rows {
 
   void attend_block(const block& b) const {
     score(b);
+    if (p_.stored.k.scales.given)
+      each_head([&](int h, int row, int rows) {
+        p_.stored.kernel->scale_keys(job_, b, job_.kv_head + h, row, rows);
+      });
     if (rows_.stretched) stretch_scores(b);
     softmax_step<Isa>(job_, b, rows_.first_q);
     if (b.writes_output && b.finished_after > b.finished_before)
       end_rows<Isa>(job_, w_.top, b.finished_before,
                     b.finished_after < job_.rows ? b.finished_after : job_.rows);
-    for (int h = 0; h < heads_of<Isa>(job_); ++h) {
-      const rows_of_head rows = rows_of(h);
-      const value_phase<Element> values(job_, b, head(h).values(b.first_key));
-      add_values<Isa>(values, b, rows, job_.chosen.four_row_tiles);
-    }
+    if (job_.chosen.values != value_source::rows) return add_stored_values(b);
+    for (int h = 0; h < heads_of<Isa>(job_); ++h) add_values_of(b, h, head(h).values(b.first_key));
+  }
+  void add_values_of(const block& b, int h, const value_rows<Element>& v) const {
+    const value_phase<Element> values(job_, b, v);
+    add_values<Isa>(values, b, rows_of(h), job_.chosen.four_row_tiles);
+  }
+
+  template <class Use>
+  void each_head(Use use) const {
+    for (int h = 0; h < heads_of<Isa>(job_); ++h) use(h, h * rows_.per_head, rows_.per_head);
+  }
+  __attribute__((noinline)) void add_stored_values(const block& b) const {
+    const stored_kernel& stored = *p_.stored.kernel;
+    each_head([&](int h, int row, int rows) {
+      const int32_t kv_head = job_.kv_head + h;
+      if (p_.stored.v.scales.given) stored.scale_weights(job_, b, kv_head, row, rows);
+      if (job_.chosen.values == value_source::stored) return stored.add_values(job_, b, kv_head, row, rows);
+      const int first = stored.copy_values(job_, b, kv_head, row, rows);
+      add_values_of(b, h, {w_.values, up16(p_.v_dim), first, nullptr, b.first_key, kv_head});
+    });
   }
 
   kv_view<Element> head(int h) const { return {p_, job_.kv_head + h}; }
   rows_of_head rows_of(int h) const { return {h * rows_.per_head, rows_.per_head, rows_.same_keys}; }
 
   void score(const block& b) const {
+    if (job_.chosen.keys == key_source::stored)
+      return each_head(
+          [&](int h, int row, int rows) { p_.stored.kernel->score(job_, b, job_.kv_head + h, row, rows); });
     if constexpr (Isa::scores_4x4)
       if (job_.chosen.keys == key_source::rows_4x4 && score_heads_4x4(b)) return;
     for (int h = 0; h < heads_of<Isa>(job_); ++h)
@@ -180,8 +203,8 @@ void pack_one_panel(const pack_job& job) {
 template <class Isa, class... Shapes>
 constexpr attention_kernel attention_with(shape_list<Shapes...>) {
   static_assert(keeps_contract<Isa>());
-  return {{Shapes::rows...},    Isa::rows,       Isa::batched_rows, Isa::scores_4x4,
-          Isa::four_row_shapes, attend_tile<Isa>};
+  return {{Shapes::rows...},    Isa::rows,      Isa::batched_rows, Isa::scores_4x4,
+          Isa::four_row_shapes, Isa::lanes > 1, attend_tile<Isa>};
 }
 template <class Isa>
 constexpr attention_kernel attention_of = attention_with<Isa>(typename Isa::shapes{});

@@ -24,6 +24,7 @@ struct block {
   key_runs runs;
   bool opens_span;                     // nothing has been gathered before it: sums begin here
   bool writes_output;                  // rows that finish write their output; else it stays in o, for a merge
+  bool in_tree;                        // drafts, or a window that moves with them, hide keys of the runs
   int finished_before, finished_after; // rows that need no key from this block on, and none behind it
 };
 

@@ -31,7 +31,7 @@ struct f32_element {
   }
 };
 
-// Integers of 16 and 32 bits in as many lanes as a register of floats has.
+// Integers of 8, 16 and 32 bits, and floats, in as many lanes as a register of floats has.
 template <int Lanes>
 struct lane_words;
 template <>
@@ -43,16 +43,25 @@ template <>
 struct lane_words<4> {
   typedef uint16_t halves __attribute__((vector_size(8)));
   typedef uint32_t words __attribute__((vector_size(16)));
+  typedef int8_t bytes __attribute__((vector_size(4)));
+  typedef int32_t integers __attribute__((vector_size(16)));
+  typedef float numbers __attribute__((vector_size(16)));
 };
 template <>
 struct lane_words<8> {
   typedef uint16_t halves __attribute__((vector_size(16)));
   typedef uint32_t words __attribute__((vector_size(32)));
+  typedef int8_t bytes __attribute__((vector_size(8)));
+  typedef int32_t integers __attribute__((vector_size(32)));
+  typedef float numbers __attribute__((vector_size(32)));
 };
 template <>
 struct lane_words<16> {
   typedef uint16_t halves __attribute__((vector_size(32)));
   typedef uint32_t words __attribute__((vector_size(64)));
+  typedef int8_t bytes __attribute__((vector_size(16)));
+  typedef int32_t integers __attribute__((vector_size(64)));
+  typedef float numbers __attribute__((vector_size(64)));
 };
 template <class Isa>
 using words_of = typename lane_words<Isa::lanes>::words;

@@ -87,6 +87,7 @@ class kv_view : element_contract<Element> {
             block,
             kv_head_};
   }
+  int32_t number() const { return kv_head_; }
   // From one KV head to the next.
   ptrdiff_t head_stride() const { return p_.k.head; }
 

@@ -86,6 +86,7 @@ struct row_of_partials {
     return x;
   }
 
+  // `out`: null where the output is of another type.
   void end(int32_t head, int64_t query, float* out) const {
     float top;
     const float total = sum_tree(over_spans(0, top)),
@@ -98,7 +99,20 @@ struct row_of_partials {
     if (p.modify.lse)
       p.modify.lse[head * static_cast<ptrdiff_t>(p.rows / p.group) + static_cast<ptrdiff_t>(query)] = lse[0];
     for (int c = 0; c < up16(p.v_dim); c += 16)
-      write_result(out, c, p.v_dim, over_spans(32 + c, top), factor[0]);
+      if (out)
+        write_result(out, c, p.v_dim, over_spans(32 + c, top), factor[0]);
+      else
+        write_halves(head, query, c, over_spans(32 + c, top), factor[0]);
+  }
+  __attribute__((noinline)) void write_halves(int32_t head, int64_t query, int c, const f32x16<Isa>& o,
+                                              float factor) const {
+    float result[16];
+    write_result(result, 0, 16, o, factor);
+    const int from = p.v_dim < 16 ? 0 : column_at(c, p.v_dim), count = p.v_dim < 16 ? p.v_dim : 16;
+    const stored_out& out = p.stored.out;
+    uint16_t* to = static_cast<uint16_t*>(out.data) + head * out.head +
+                   static_cast<ptrdiff_t>(query) * out.token + from;
+    for (int i = 0; i < count; ++i) to[i] = rounded_half(result[i], out.dtype);
   }
 };
 
@@ -108,7 +122,7 @@ void merge_partials(const plan& p) {
   for (int32_t g = 0; g < p.kv_heads; ++g)
     for (int64_t r = 0; r < p.rows; ++r)
       row_of_partials<Isa>{p, slot(p, g, r, 0)}.end(g * p.group + static_cast<int32_t>(r % p.group),
-                                                    r / p.group, out_row(p, g, r));
+                                                    r / p.group, p.out.data ? out_row(p, g, r) : nullptr);
 }
 
 } // namespace fovea::f32

@@ -24,11 +24,12 @@ FOVEA_INLINE typename Isa::reg soft_capped(typename Isa::reg s, typename Isa::re
   return Isa::inside(s, minus_infinity, 0, Isa::sub(Isa::spread(0), y), y);
 }
 
-struct row_bias {       // of one row within one block
-  float slope;          // times log2(e), negative: what ALiBi takes per key of distance
-  float distance;       // position of the query - first key of the block
-  const float* bias;    // of the block's keys, or null
-  const uint8_t* shown; // the same of a bool mask
+struct row_bias {                    // of one row within one block
+  float slope;                       // times log2(e), negative: what ALiBi takes per key of distance
+  float distance;                    // position of the query - first key of the block
+  const float* bias;                 // of the block's keys, or null
+  const uint8_t* shown;              // the same of a bool mask
+  const tree_path<block_keys>* path; // null: no tree hides keys of the block
 };
 
 template <int Lanes>
@@ -67,38 +68,58 @@ FOVEA_INLINE void write_out(const uint8_t* mask, float* out) {
   }
 }
 
-FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row) {
+// `path` is memory for what a tree says.
+FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row, tree_path<block_keys>& path) {
   const plan& p = *job.p;
   const modifiers& m = p.modify;
   const row_place at = place_of(job, row);
   const ptrdiff_t start = at.head * m.mask.head + at.query * m.mask.query +
                           static_cast<ptrdiff_t>(b.first_key - p.see.first_key);
-  return {m.alibi ? -m.alibi[at.head] * log2_e : 0,
-          static_cast<float>(p.see.position + at.query - b.first_key),
-          m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr};
+  const int32_t query = static_cast<int32_t>(at.query);
+  if (b.in_tree) path.find(p.tree, query, b.first_key);
+  const int64_t before = p.tree.parents && m.alibi ? depth_of(p.tree, query) : query;
+  return {m.alibi ? -m.alibi[at.head] * log2_e : 0, static_cast<float>(p.see.position + before - b.first_key),
+          m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr,
+          b.in_tree ? &path : nullptr};
+}
+
+// By how much sixteen keys come after their positions.
+template <class Isa>
+__attribute__((noinline)) f32x16<Isa> behind_positions(const tree_path<block_keys>& path, int j) {
+  alignas(64) float behind[16];
+  for (int i = 0; i < 16; ++i) behind[i] = path.behind[j + i];
+  return f32x16<Isa>::load(behind);
 }
 
 // A key that is far away is not hidden: its score is at least `lowest`.
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> with_alibi(const row_bias& row, int j, const f32x16<Isa>& s) {
   alignas(64) static constexpr float lane[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  const auto distance = f32x16<Isa>::all(row.distance - static_cast<float>(j)) - f32x16<Isa>::load(lane);
+  auto distance = f32x16<Isa>::all(row.distance - static_cast<float>(j)) - f32x16<Isa>::load(lane);
+  if (row.path) distance = distance + behind_positions<Isa>(*row.path, j);
   const auto slope = Isa::spread(row.slope), floor = Isa::spread(lowest);
   return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE {
     return Isa::max(Isa::fma(slope, Isa::abs(distance.r[i]), s.r[i]), floor);
   });
 }
 
-// Sixteen elements of a mask row, of which only a .. b-1 are read.
+FOVEA_INLINE float mask_at(const row_bias& m, int j) {
+  return m.bias ? m.bias[j] : m.shown[j] ? 0 : minus_infinity;
+}
+
+// Sixteen elements of a mask row, of which only a .. b-1 are read; with what a tree hides.
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> read_mask(const row_bias& m, int j, int a, int b) {
   alignas(64) float mask[16];
-  if (a <= 0 && b >= 16) {
+  if (m.path) {
+    const bool given = m.bias || m.shown;
+    for (int i = 0; i < 16; ++i)
+      mask[i] = i < a || i >= b ? 0 : !m.path->shown[j + i] ? minus_infinity : given ? mask_at(m, j + i) : 0;
+  } else if (a <= 0 && b >= 16) {
     if (m.bias) return f32x16<Isa>::load(m.bias + j);
     write_out<Isa>(m.shown + j, mask);
   } else {
-    for (int i = 0; i < 16; ++i)
-      mask[i] = i < a || i >= b ? 0 : m.bias ? m.bias[j + i] : m.shown[j + i] ? 0 : minus_infinity;
+    for (int i = 0; i < 16; ++i) mask[i] = i < a || i >= b ? 0 : mask_at(m, j + i);
   }
   return f32x16<Isa>::load(mask);
 }
@@ -122,7 +143,8 @@ FOVEA_INLINE f32x16<Isa> modified(const modifiers& m, const row_bias& row, int j
     s = f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return soft_capped<Isa>(s.r[i], cap, factor); });
   }
   if (row.slope != 0) s = with_alibi(row, j, s);
-  if (row.bias || row.shown) s = with_mask(read_mask<Isa>(row, j, a, b), s);
+  const bool hides = row.path && (row.path->special >> j / 16 & 1);
+  if (row.bias || row.shown || hides) s = with_mask(read_mask<Isa>(row, j, a, b), s);
   return s;
 }
 

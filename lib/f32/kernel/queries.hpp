@@ -15,6 +15,14 @@ FOVEA_INLINE int heads_of(const tile_job& job) {
   return Isa::batched_rows > 0 ? job.heads : 1;
 }
 
+// A row of q, whatever its type. For the few numbers that are looked at one by one.
+struct query_row {
+  const float* floats; // null: halves
+  const void* halves;
+  int32_t dtype;
+  float operator[](ptrdiff_t c) const { return floats ? floats[c] : number_of(halves, dtype, c); }
+};
+
 template <class Isa>
 class rows_of_tile {
  public:
@@ -43,6 +51,8 @@ class rows_of_tile {
       const ptrdiff_t head = (job.kv_head + h) * static_cast<ptrdiff_t>(p.group);
       place_rows(h * per_head, head_in_group, q + head * p.q.head, out + head * p.out.head);
     }
+    if (p.stored.q.dtype != FOVEA_F32) scale_stored_rows();
+    if (p.stored.out.dtype != FOVEA_F32) keep_results();
     repeat_last_row();
     stretched = p.stretch != 0 && !all_finite<Isa>(w_.q, in_groups * static_cast<ptrdiff_t>(p.dim)) &&
                 shrink_rows();
@@ -66,6 +76,7 @@ class rows_of_tile {
     const auto within = [=](int32_t key) { return (key < first ? first : key < end ? key : end) - at; };
     block b{};
     b.first_key = first_key;
+    b.in_tree = touches(p.tree, first_key, block_keys);
     key_runs& runs = b.runs;
     for (int run = 0; run < 2; ++run) {
       runs.from[run] = w_.runs + 2 * run * w_.rows;
@@ -118,13 +129,18 @@ class rows_of_tile {
   const tile_job& job_;
   const workspace& w_;
 
-  const float* query_of(int row) const {
-    const rows_of<const float>& q = job_.p->q;
+  query_row query_of(int row) const {
+    const plan& p = *job_.p;
     const row_place at = place_of(job_, row < job_.rows ? row : job_.rows - 1);
-    return q.data + at.head * q.head + at.query * q.token;
+    const stored_tensor& halves = p.stored.q;
+    if (halves.dtype != FOVEA_F32)
+      return {nullptr,
+              static_cast<const uint16_t*>(halves.data) + at.head * halves.head + at.query * halves.token,
+              halves.dtype};
+    return {p.q.data + at.head * p.q.head + at.query * p.q.token, nullptr, FOVEA_F32};
   }
   static bool is_finite(float x) { return x - x == 0; }
-  bool overflows(const float* q) const {
+  bool overflows(const query_row& q) const {
     bool found = false;
     for (int c = 0; c < job_.p->dim; ++c) found |= is_finite(q[c]) && !is_finite(q[c] * job_.p->scale);
     return found;
@@ -133,7 +149,7 @@ class rows_of_tile {
     const plan& p = *job_.p;
     bool found = false;
     for (int r = 0; r < in_groups; ++r) {
-      const float* q = query_of(r);
+      const query_row q = query_of(r);
       if (!overflows(q)) continue;
       found = true;
       for (int c = 0; c < p.dim; ++c) w_.q[r * static_cast<ptrdiff_t>(p.dim) + c] = q[c] * p.shrunk;
@@ -144,8 +160,8 @@ class rows_of_tile {
   // What each row sees, or what all of them see.
   void find_seen(int head_in_group, int64_t query, const seen& begins, const seen& ends) const {
     const visibility& see = job_.p->see;
-    const bool same_begin = Isa::lanes > 1 && begins.head == ends.head &&
-                            begins.from == ends.from; // so only the end moves
+    const bool same_begin = Isa::lanes > 1 && begins.head == ends.head && begins.from == ends.from &&
+                            !see.chunk; // so only the end moves
     const int group = job_.p->group, rows = same_keys ? 1 : job_.rows;
     seen s = begins, *sees = w_.sees;
     for (int r = 0; r < rows; ++r) {
@@ -177,7 +193,18 @@ class rows_of_tile {
   // Rows one step apart: the queries of a head, or the heads of a query.
   void place_run(int row, int rows, const float* q, ptrdiff_t q_step, float* out, ptrdiff_t out_step) const {
     for (int r = 0; r < rows; ++r) w_.out_rows[row + r] = out + r * out_step;
-    scale(q, q_step, job_.p->scale, row, rows);
+    if (q) scale(q, q_step, job_.p->scale, row, rows);
+  }
+  __attribute__((noinline)) void scale_stored_rows() const {
+    const plan& p = *job_.p;
+    for (int r = 0; r < job_.rows; ++r)
+      p.stored.kernel->scale_query(p, query_of(r).halves, w_.q + r * static_cast<ptrdiff_t>(p.dim));
+  }
+  // Results of another type are complete before they are rounded: rows of floats that end go where their sums
+  // were.
+  __attribute__((noinline)) void keep_results() const {
+    for (int r = 0; r < job_.rows; ++r)
+      w_.out_rows[r] = w_.o + r * static_cast<ptrdiff_t>(up16(job_.p->v_dim));
   }
   // Where the last group is not full. What these rows give is written to their o, which nobody reads.
   void repeat_last_row() const {

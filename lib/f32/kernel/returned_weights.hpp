@@ -87,6 +87,7 @@ class weights_of_rows {
                      });
                    });
     }
+    if (any && p_.stored.k.scales.given) p_.stored.kernel->scale_keys(job_, b, job_.kv_head, row, 1);
     if (rows_.stretched)
       for (int run = b.runs.first; run < 2; ++run)
         rows_.stretch_scores(row, w_.s + row * score_stride, b.runs.from[run][row], b.runs.to[run][row]);
@@ -109,9 +110,10 @@ class weights_of_rows {
   }
 
   void modify_scores(const block& b, int row) const {
-    if (!p_.modify.any || stage() == returned::scaled_scores) return;
+    if (!(p_.modify.any || b.in_tree) || stage() == returned::scaled_scores) return;
     if (stage() == returned::capped_scores && p_.modify.cap == 0) return;
-    const row_bias bias = stage() == returned::capped_scores ? row_bias{} : bias_of(job_, b, row);
+    tree_path<block_keys> path;
+    const row_bias bias = stage() == returned::capped_scores ? row_bias{} : bias_of(job_, b, row, path);
     modify_row<Isa>(job_, b.runs, row, bias);
   }
 

@@ -11,7 +11,7 @@ template <class Isa>
 __attribute__((noinline)) void modify_scores_of_row(const softmax_job& job, ptrdiff_t r, scored_row& row) {
   const mask_of& mask = job.modify.mask;
   const row_bias bias{0, 0, mask.bias ? mask.bias + r * mask.query : nullptr,
-                      mask.shown ? mask.shown + r * mask.query : nullptr};
+                      mask.shown ? mask.shown + r * mask.query : nullptr, nullptr};
   const auto unit = f32x16<Isa>::all(job.scale * log2_e), hidden = f32x16<Isa>::all(minus_infinity);
   const int columns = row.whole + row.left,
             first = columns < 16 ? 16 - columns : 0; // lane of the rest that the row begins with

@@ -199,7 +199,9 @@ __attribute__((noinline)) void modified_softmax_step(const tile_job& job, const 
                                                      const float* first_q) {
   const bool moved = raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
     alignas(64) float peak[Isa::lanes] = {};
-    for (int r = from; r < to; ++r) peak[r - from] = modify_row<Isa>(job, b.runs, r, bias_of(job, b, r));
+    tree_path<block_keys> path;
+    for (int r = from; r < to; ++r)
+      peak[r - from] = modify_row<Isa>(job, b.runs, r, bias_of(job, b, r, path));
     return one_register<Isa>::load(peak);
   });
   weigh<Isa, true, same_keys::none>(job, b, first_q, moved);
@@ -219,7 +221,7 @@ __attribute__((noinline)) void plain_softmax_step(const tile_job& job, const blo
 // first_q: the query of the tile's first row.
 template <class Isa>
 void softmax_step(const tile_job& job, const block& b, const float* first_q) {
-  if (job.p->modify.any) return modified_softmax_step<Isa>(job, b, first_q);
+  if (job.p->modify.any || b.in_tree) return modified_softmax_step<Isa>(job, b, first_q);
   if constexpr (Isa::lanes == 16)
     if (b.runs.same == same_keys::all && b.runs.end - b.runs.begin >= long_row)
       return raise_and_weigh<Isa>(job, b, first_q);

@@ -16,7 +16,7 @@ struct value_phase {
   float* const* out;
   int v_dim, width;
   bool opens_span;
-  bool masked; // a mask may hide keys within the runs
+  bool masked; // a mask or a tree may hide keys within the runs
 
   value_phase(const tile_job& job, const block& b, const value_rows<Element>& values)
       : s(job.w->s),
@@ -28,7 +28,7 @@ struct value_phase {
         v_dim(job.p->v_dim),
         width(up16(job.p->v_dim)),
         opens_span(b.opens_span),
-        masked(job.p->modify.mask.bias || job.p->modify.mask.shown) {}
+        masked(job.p->modify.mask.bias || job.p->modify.mask.shown || b.in_tree) {}
 };
 
 // The keys of a group of rows: begin .. end-1 go to all rows. Where each row begins, or ends, one key after
@@ -72,21 +72,28 @@ FOVEA_INLINE bool hide_unseen(const key_runs& runs, int row, int begin, int end,
   return any;
 }
 
+// Does each row begin, or end, one key after the row before it?
+template <int Rows>
+FOVEA_INLINE bool is_stair(const int32_t* keys) {
+  bool is = true;
+  for (int m = 1; m < Rows; ++m) is &= keys[m] == keys[0] + m;
+  return is;
+}
+
 // For rows that do not all see the same one run of keys. Where they form no stair, the group multiplies all
 // keys from the first run of any row to the end of the second, and keys that a row does not see get weight 0.
-// After a prefix, runs may begin with one jump. It is no stair then: if the first step is one key and all
-// steps together are rows - 1 keys, there was no jump. Returns whether weights were set to 0.
+// After a prefix or a chunk, runs may begin with a jump: no stair. Returns whether weights were set to 0.
 template <class Isa, int Rows>
 __attribute__((noinline)) bool look_at_steps(const key_runs& runs, int row, float* s, keys_of_group& keys) {
-  constexpr int last = Rows - 1, second = Rows > 1 ? 1 : 0;
+  constexpr int last = Rows - 1;
   const int32_t *from = runs.from[1] + row, *to = runs.to[1] + row;
   keys = {from[0], to[last], false, false};
   if (runs.first == 0) {
     const int begin = runs.from[0][row], end = runs.to[0][row + last];
     if (begin < end) keys = {begin, from[0] < to[last] ? to[last] : end, false, false};
   } else if (from[last] < to[0]) {
-    keys.stair_in = from[last] - from[0] == last && from[second] == from[0] + 1;
-    keys.stair_out = to[last] - to[0] == last && to[second] == to[0] + 1;
+    keys.stair_in = is_stair<Rows>(from);
+    keys.stair_out = is_stair<Rows>(to);
     if (keys.stair_in) keys.begin = from[last];
     if (keys.stair_out) keys.end = to[0];
   }

@@ -8,9 +8,11 @@ namespace fovea::fixed {
 
 struct avx2_byte_registers : avx2_registers {
   static constexpr bool multiplies_all_bytes = false;
-  static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) {
-    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1)));
+  static FOVEA_INLINE reg pair_products(reg u, reg s) { return _mm256_maddubs_epi16(u, s); }
+  static FOVEA_INLINE reg add_pairs(reg sum, reg pairs) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
+  static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) { sum = add_pairs(sum, pair_products(u, s)); }
   static FOVEA_INLINE __m128i dot_four(__m128i sum, __m128i u, __m128i s) {
     return _mm_add_epi32(sum, _mm_madd_epi16(_mm_maddubs_epi16(u, s), _mm_set1_epi16(1)));
   }

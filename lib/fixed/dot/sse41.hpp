@@ -59,9 +59,11 @@ struct sse41_registers {
   static FOVEA_INLINE reg pair_sums(reg a, reg b) { return _mm_hadd_epi32(a, b); }
   static FOVEA_INLINE void dot_words(reg& sum, reg y, reg x) { sum = add(sum, _mm_madd_epi16(x, y)); }
   // Exact while the unsigned bytes are small, as the four bits of a weight are.
-  static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) {
-    sum = add(sum, _mm_madd_epi16(_mm_maddubs_epi16(u, s), _mm_set1_epi16(1)));
+  static FOVEA_INLINE reg pair_products(reg u, reg s) { return _mm_maddubs_epi16(u, s); }
+  static FOVEA_INLINE reg add_pairs(reg sum, reg pairs) {
+    return add(sum, _mm_madd_epi16(pairs, _mm_set1_epi16(1)));
   }
+  static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) { sum = add_pairs(sum, pair_products(u, s)); }
   static FOVEA_INLINE reg dot_four(reg sum, reg u, reg s) {
     dot_bytes(sum, u, s);
     return sum;

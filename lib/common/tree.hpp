@@ -1,0 +1,84 @@
+// Trees of drafts: which keys a query sees where the keys before it are not all on its path. A tree hides keys
+// one by one, and only in blocks that hold drafts, or in which windows of its queries begin.
+#pragma once
+#include "common/validate.hpp"
+
+namespace fovea {
+
+struct draft_tree {
+  const int16_t* parents; // [count], each before its child, -1: a root; null: no tree
+  int32_t count;
+  int32_t first; // the key of query 0, and the position of all roots
+  int32_t left;  // of the window; without one, more than there are keys
+  int32_t kept;  // positions below it are seen outside the window, too
+};
+
+// How many queries come before this one on its path.
+static inline int32_t depth_of(const draft_tree& t, int32_t query) {
+  int32_t depth = 0;
+  while ((query = t.parents[query]) >= 0) ++depth;
+  return depth;
+}
+
+// Whether keys at .. at + count - 1 may be hidden from some query that sees others of them, or have positions
+// that are not their numbers.
+static inline bool touches(const draft_tree& t, int64_t at, int32_t count) {
+  if (!t.parents) return false;
+  const int64_t window = int64_t{t.first} - t.left, end = at + count;
+  return end > t.first || (end > window && at < window + t.count);
+}
+
+// What one query sees of a block.
+template <int Keys>
+struct tree_path {
+  int32_t position; // of the query
+  uint32_t special; // bit n: of keys 16 n .. 16 n + 15 some are not seen, or are drafts
+  uint8_t shown[Keys];
+  int16_t behind[Keys]; // by how much a draft's key comes after its position
+
+  // The block of keys at .. at + Keys - 1.
+  __attribute__((noinline)) void find(const draft_tree& t, int32_t query, int64_t at) {
+    const int32_t depth = depth_of(t, query);
+    position = t.first + depth;
+    const int64_t from = int64_t{position} - t.left; // positions before it are outside the window
+    const auto sees = [&](int64_t p) { return p >= from || p < t.kept; };
+    special = 0;
+    for (int n = 0; n < Keys; ++n) {
+      const int64_t key = at + n;
+      shown[n] = key < t.first && sees(key);
+      behind[n] = 0;
+      special |= uint32_t{!shown[n]} << n / 16;
+    }
+    for (int32_t a = query, d = depth; a >= 0; a = t.parents[a], --d) {
+      const int64_t n = t.first + int64_t{a} - at;
+      if (n < 0) break; // and so do all queries before it on the path
+      if (n >= Keys) continue;
+      shown[n] = sees(t.first + int64_t{d});
+      behind[n] = static_cast<int16_t>(a - d);
+      special |= uint32_t{1} << n / 16;
+    }
+  }
+};
+
+// A tree of a call whose pattern, sizes and kept keys have been checked.
+template <class Call>
+FOVEA_ONCE int32_t check_tree(const Call& a, draft_tree& t, byte_range& bytes) {
+  t.parents = a.pattern->parents;
+  if (!(a.flags & FOVEA_CAUSAL)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
+  if (a.queries > FOVEA_TREE_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_QUERIES);
+  if (a.keys < a.queries) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
+  t.count = a.queries;
+  t.first = a.first_key + a.keys - a.queries;
+  if (a.flags & FOVEA_POSITION && a.position != t.first) return refusal(FOVEA_RANGE, FOVEA_ARG_POSITIONS);
+  const bool window = a.flags & FOVEA_WINDOW;
+  t.left = window && a.window_left >= 0 ? a.window_left : INT32_MAX;
+  t.kept = window && a.keep_first > a.prefix ? a.keep_first : a.prefix;
+  if (!range_of(t.parents, static_cast<size_t>(t.count) * sizeof *t.parents, bytes))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARENT);
+  if (bytes.begin % sizeof *t.parents) return refusal(FOVEA_ALIGN, FOVEA_ARG_PARENT);
+  for (int32_t i = 0; i < t.count; ++i)
+    if (t.parents[i] < -1 || t.parents[i] >= i) return refusal(FOVEA_RANGE, FOVEA_ARG_PARENT);
+  return FOVEA_OK;
+}
+
+} // namespace fovea

@@ -1,0 +1,34 @@
+// Units of work, which the parts of a call are made of: some rows of one KV head, and of one span where rows
+// are split. They depend on nothing but the call. Kernels take the rows of neighbouring units together.
+#pragma once
+#include "common/validate.hpp"
+
+namespace fovea {
+
+// A unit is at most so many rows times keys, unless it is one row.
+constexpr int32_t unit_pairs = 4096;
+constexpr int most_unit_shift = 5; // and at most 32 rows
+
+// A unit has 1 << unit_shift(keys) rows. A power of two takes no division, which small cores do slowly.
+constexpr int unit_shift(int32_t keys) {
+  int shift = most_unit_shift;
+  while (shift > 0 && int64_t{keys} << shift > unit_pairs) --shift;
+  return shift;
+}
+constexpr int64_t units_of(int64_t rows, int shift) { return (rows + (int64_t{1} << shift) - 1) >> shift; }
+
+// Whether a part comes after the last unit, so that it has nothing to do. The part itself, heads, queries and
+// keys are all that is looked at, so that such a part costs nearly nothing. No answer for part 0, nor for
+// counts that a plan refuses.
+template <class Call>
+static inline bool comes_after_work(const Call& a, int32_t keys_of_unit, int32_t spans) {
+  const int32_t index = a.part.index;
+  if (index < 1 || index >= a.part.count) return false;
+  if (a.q_heads < 1 || a.kv_heads < 0 || a.kv_heads > a.q_heads || a.queries < 0 || a.keys < 0) return false;
+  const int32_t kv_heads = a.kv_heads ? a.kv_heads : a.q_heads,
+                group = kv_heads == a.q_heads ? 1 : quotient(a.q_heads, kv_heads);
+  const int64_t units = units_of(int64_t{a.queries} * group, unit_shift(keys_of_unit)) * kv_heads;
+  return units <= index && units * spans <= index;
+}
+
+} // namespace fovea

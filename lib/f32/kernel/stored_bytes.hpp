@@ -1,0 +1,123 @@
+// Bytes of K and V in the panels that integer calls read: fixed/panels.hpp says where each one stands. Sixteen
+// lanes of four steps are 64 bytes: each step is a shift, and a conversion that is exact.
+#pragma once
+#include "f32/kernel/kv_view.hpp"
+#include "fovea/fixed.h"
+
+namespace fovea::f32 {
+
+// Rows of bytes.
+struct s8_element {
+  using stored = int8_t;
+  static constexpr int bytes = 1;
+  template <class Isa, int N>
+  static FOVEA_INLINE floats<Isa, N> load(const stored* p, floats<Isa, N>) {
+    return floats<Isa, N>::each([&](int i)
+                                    FOVEA_LAMBDA_INLINE { return bytes_to_floats<Isa>(p + i * Isa::lanes); });
+  }
+  template <class Isa, int N>
+  static FOVEA_INLINE floats<Isa, N> load_first(const stored* p, int n, floats<Isa, N> x) {
+    alignas(64) stored t[N] = {};
+    for (int i = 0; i < n; ++i) t[i] = p[i];
+    return load(t, x);
+  }
+
+ private:
+  template <class Isa>
+  static FOVEA_INLINE typename Isa::reg bytes_to_floats(const stored* p) {
+    if constexpr (Isa::lanes == 1) {
+      return static_cast<float>(*p);
+    } else {
+      using lanes = lane_words<Isa::lanes>;
+      typename lanes::bytes b;
+      std::memcpy(&b, p, sizeof b);
+      return same_bits<typename Isa::reg>(__builtin_convertvector(
+          __builtin_convertvector(b, typename lanes::integers), typename lanes::numbers));
+    }
+  }
+};
+
+// Sixteen lanes, four steps of each.
+template <class Isa>
+struct quad {
+  static_assert(Isa::lanes > 1);
+  using integers = typename lane_words<Isa::lanes>::integers;
+  using numbers = typename lane_words<Isa::lanes>::numbers;
+  static constexpr int regs = 16 / Isa::lanes;
+  integers at[regs];
+
+  explicit FOVEA_INLINE quad(const int8_t* p) {
+#pragma GCC unroll 4
+    for (int i = 0; i < regs; ++i) std::memcpy(&at[i], p + i * 4 * Isa::lanes, sizeof at[i]);
+  }
+  FOVEA_INLINE f32x16<Isa> any_step(int i) const { // i is no constant
+    return f32x16<Isa>::each([&](int r) FOVEA_LAMBDA_INLINE {
+      const integers x = (at[r] << (24 - 8 * i)) >> 24;
+      return same_bits<typename Isa::reg>(__builtin_convertvector(x, numbers));
+    });
+  }
+  FOVEA_INLINE f32x16<Isa> step(int i) const {
+    return f32x16<Isa>::each([&](int r) FOVEA_LAMBDA_INLINE {
+      const integers x = i == 3 ? at[r] >> 24 : (at[r] << (24 - 8 * i)) >> 24;
+      return same_bits<typename Isa::reg>(__builtin_convertvector(x, numbers));
+    });
+  }
+};
+
+// Where the steps of a lane stand in panels of either order.
+struct lane_of_bytes {
+  const int8_t* at;
+  int together, apart; // steps side by side, and from their begin to that of the next ones
+  float operator[](int step) const {
+    return static_cast<float>(at[step / together * apart + step % together]);
+  }
+};
+inline lane_of_bytes key_lane(const int8_t* panel, int lane, int depth) {
+  if (fovea_fixed_panel_order() == 2) return {panel + lane / 4 * 4 * depth + lane % 4 * 16, 16, 64};
+  return {panel + lane * 4, 4, 64};
+}
+inline lane_of_bytes value_lane(const int8_t* panel, int column) {
+  if (fovea_fixed_panel_order() == 2) return {panel + column * 64, 64, 64};
+  return {panel + column / 16 * 1024 + column % 16 * 4, 4, 64};
+}
+
+// A panel of sixteen keys becomes one of floats.
+template <class Isa>
+__attribute__((noinline)) void expand_key_panel(const int8_t* panel, int dim, int depth, float* out) {
+  if constexpr (Isa::lanes == 1) {
+    for (int l = 0; l < 16; ++l) {
+      const lane_of_bytes lane = key_lane(panel, l, depth);
+      for (int c = 0; c < dim; ++c) out[c * 16 + l] = lane[c];
+    }
+  } else {
+    for (int c = 0; c < dim; c += 4, panel += 64) {
+      const quad<Isa> x(panel);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i)
+        if (c + i < dim) x.step(i).store(out + (c + i) * 16);
+    }
+  }
+}
+
+// Keys from .. to-1 of a panel of 64 become rows of floats.
+template <class Isa>
+__attribute__((noinline)) void expand_values(const int8_t* panel, int v_dim, int from, int to, float* out,
+                                             ptrdiff_t stride) {
+  if constexpr (Isa::lanes == 1) {
+    for (int c = 0; c < v_dim; ++c) {
+      const lane_of_bytes lane = value_lane(panel, c);
+      for (int key = from; key < to; ++key) out[(key - from) * stride + c] = lane[key];
+    }
+  } else {
+    // Rows have room for whole vectors.
+    for (int c = 0; c < v_dim; c += 16, panel += 1024)
+      for (int key = from & -4; key < to; key += 4) {
+        const quad<Isa> x(panel + key * 16);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i)
+          if (key + i >= from && key + i < to) x.step(i).store(out + (key + i - from) * stride + c);
+      }
+  }
+}
+
+} // namespace fovea::f32

@@ -1,0 +1,117 @@
+// Scores of up to four rows straight from panels of K of another type: memory is the limit, so nothing is
+// written on the way. The chains are those of the tile.
+#pragma once
+#include "f32/kernel/scores.hpp"
+#include "f32/kernel/stored_rows.hpp"
+
+namespace fovea::f32 {
+
+template <class Element>
+struct load_stored : load_whole {
+  static FOVEA_INLINE void fetch(const typename Element::stored*) {}
+  template <class Vector>
+  static FOVEA_INLINE Vector load(const typename Element::stored* p) {
+    return Element::load(p, Vector{});
+  }
+};
+
+// Calls use(shape, row) for rows row .. row+rows-1 in groups of at most four. Three rows alone take a shape of
+// four, if there is one: tiles of floats fill up groups, too.
+template <class Isa, class Use>
+FOVEA_INLINE void by_few_rows(int row, int rows, Use use) {
+  for (const int end = row + rows; row < end;) {
+    int left = end - row < stored_rows ? end - row : stored_rows;
+    if (left == 3 && rows > stored_rows) left = 2;
+    with_shape(typename Isa::shapes{}, left, [&](auto s) FOVEA_LAMBDA_INLINE {
+      using shape = decltype(s);
+      if constexpr (shape::rows <= stored_rows) use(s, row);
+      row += shape::rows;
+    });
+  }
+}
+
+// Panels of one piece: keys from .. to-1 of a block, multiples of sixteen.
+struct stored_panels {
+  const void* at;
+  int from, to, dim, depth;
+};
+
+template <class Isa, class Shape, class Element>
+FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, float* s, int key, Element) {
+  accumulator<Isa, Shape> acc;
+  acc.clear();
+  const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(k.dim);
+  const auto* at = static_cast<const typename Element::stored*>(k.at) + (key - k.from) / 16 * panel;
+  tile(rows_view<Isa, Shape::rows, ptrdiff_t>(q, k.dim), panels_view{at, panel, static_cast<ptrdiff_t>(16)},
+       k.dim, load_stored<Element>{}, acc);
+  acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + key + 16 * n); });
+}
+
+struct key_bytes {}; // in place of an element
+
+template <class Isa, class Shape>
+FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, float* s, int key, key_bytes) {
+  accumulator<Isa, Shape> acc;
+  acc.clear();
+  const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(k.depth);
+  const int8_t* at = static_cast<const int8_t*>(k.at) + (key - k.from) / 16 * panel;
+  rows_view<Isa, Shape::rows, ptrdiff_t> a(q, k.dim);
+  int left = k.dim;
+  for (; left >= 4; left -= 4, at += 64, a.move(4))
+#pragma GCC unroll 4
+    for (int n = 0; n < Shape::vectors; ++n) {
+      const quad<Isa> x(at + n * panel);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+        const auto y = x.step(i);
+#pragma GCC unroll 4
+        for (int m = 0; m < Shape::rows; ++m) acc.at[m][n] = fma_by(a(m, i), y, acc.at[m][n]);
+      }
+    }
+  for (int i = 0; i < left; ++i)
+#pragma GCC unroll 4
+    for (int n = 0; n < Shape::vectors; ++n) {
+      const auto y = quad<Isa>(at + n * panel).any_step(i);
+#pragma GCC unroll 4
+      for (int m = 0; m < Shape::rows; ++m) acc.at[m][n] = fma_by(a(m, i), y, acc.at[m][n]);
+    }
+  acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + key + 16 * n); });
+}
+
+template <class Isa, class Element>
+__attribute__((noinline)) void score_stored_panels(const stored_panels& panels, const float* q, float* s,
+                                                   int row, int rows) {
+  const stored_panels k = panels;
+  by_few_rows<Isa>(row, rows, [&](auto shape_of_rows, int r) FOVEA_LAMBDA_INLINE {
+    using whole = decltype(shape_of_rows);
+    const float* q_rows = q + r * static_cast<ptrdiff_t>(k.dim);
+    float* s_rows = s + r * score_stride;
+    int key = k.from;
+    for (; key <= k.to - 16 * whole::vectors; key += 16 * whole::vectors)
+      score_stored_tile<Isa, whole>(k, q_rows, s_rows, key, Element{});
+    if constexpr (whole::vectors > 1)
+      for (; key < k.to; key += 16)
+        score_stored_tile<Isa, shape<whole::rows, 1>>(k, q_rows, s_rows, key, Element{});
+  });
+}
+
+template <class Isa>
+void score_stored(const tile_job& job, const block& b, int32_t kv_head, int row, int rows) {
+  const plan& p = *job.p;
+  each_run(b.runs, row, rows, [&](int from, int to) {
+    for (int key = from & -16; key < to;) {
+      const stored_place place = stored_keys(p, kv_head, b.first_key + key);
+      const int end = static_cast<int>(smaller(up16(to), place.end - b.first_key)) & -16;
+      const stored_panels k{place.at, key, end, p.dim, p.stored.k.width};
+      if (p.stored.k.bytes == 1)
+        score_stored_panels<Isa, key_bytes>(k, job.w->q, job.w->s, row, rows);
+      else
+        with_halves(p.stored.k.dtype, [&](auto element) {
+          score_stored_panels<Isa, decltype(element)>(k, job.w->q, job.w->s, row, rows);
+        });
+      key = end;
+    }
+  });
+}
+
+} // namespace fovea::f32

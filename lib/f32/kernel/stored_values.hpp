@@ -1,0 +1,80 @@
+// Weights times values of another type, straight from where they stand. The chains are those of floats, and
+// results join the sums of floats: values.hpp.
+#pragma once
+#include "f32/kernel/stored_scores.hpp"
+#include "f32/kernel/stored_value_bytes.hpp"
+
+namespace fovea::f32 {
+
+template <class Isa, class Shape, class Element>
+FOVEA_INLINE void stored_value_tile(const value_phase<Element>& z, const key_runs& runs,
+                                    const value_group<Element>& g, whole_columns<Element> c) {
+  accumulator<Isa, Shape> acc;
+  acc.clear();
+  const float* s = z.s + g.row * score_stride;
+  for (int run = runs.first; run < 2; ++run)
+    for (int key = runs.from[run][g.row], to = runs.to[run][g.row], count; key < to; key += count) {
+      count = z.v.map ? z.v.side_by_side(key, to) : to - key;
+      tile(weights_view<Isa, Shape>(s + key, {}), panels_view{z.v.row(key) + c.at, Shape::lanes, z.v.stride},
+           count, c, acc);
+    }
+  if (z.masked && leaked(acc))
+    return exact_values<Isa, Shape::lanes, Element>(z, runs, g, Shape::rows, Shape::vectors, c);
+  store_tile(z, g, c, acc);
+}
+
+template <class Isa, class Shape, class Element>
+__attribute__((noinline)) void stored_value_tiles(const value_phase<Element>& z, const key_runs& runs,
+                                                  const value_group<Element>& g) {
+  const auto columns_from = [&](int c) FOVEA_LAMBDA_INLINE {
+    return whole_columns<Element>{{c, column_at(c, z.v_dim), 16}};
+  };
+  constexpr int width = 16 * Shape::vectors;
+  int c = 0;
+  for (; c + width <= z.v_dim; c += width) stored_value_tile<Isa, Shape>(z, runs, g, columns_from(c));
+  if constexpr (Shape::vectors > 1)
+    for (; c < z.width; c += 16) stored_value_tile<Isa, shape<Shape::rows, 1>>(z, runs, g, columns_from(c));
+  else if (c < z.width)
+    stored_value_tile<Isa, Shape>(z, runs, g, columns_from(c));
+}
+
+// Cores without vectors, and rows that are shorter than a vector, take the code that is there for hidden keys.
+template <class Isa, class Element>
+void add_stored_rows(const value_phase<Element>& z, const block& b, int row, int rows) {
+  if constexpr (Isa::lanes > 1)
+    if (z.v_dim >= 16)
+      return each_few<Isa, Element>(b, row, rows, [&](auto s, const value_group<Element>& g) {
+        stored_value_tiles<Isa, decltype(s)>(z, b.runs, g);
+      });
+  for (int r = row; r < row + rows; ++r) {
+    if (!group_works(b, r, 1)) continue;
+    value_group<Element> g{};
+    g.row = r;
+    g.finishes = b.writes_output && r < b.finished_after;
+    if (z.v_dim < 16) {
+      exact_values<Isa, 16>(z, b.runs, g, 1, 1, columns<Element>{0, 0, z.v_dim});
+    } else if constexpr (Isa::lanes == 1) {
+      for (int c = 0; c < z.width; c += 4)
+        exact_values<Isa, 4>(z, b.runs, g, 1, 1,
+                             whole_columns<Element>{{c, column_at(c & -16, z.v_dim) + c % 16, 4}});
+    }
+  }
+}
+
+template <class Isa>
+void add_stored_values(const tile_job& job, const block& b, int32_t kv_head, int row, int rows) {
+  const plan& p = *job.p;
+  const stored_tensor& t = p.stored.v;
+  if (t.panels) return add_value_bytes<Isa>(job, b, kv_head, row, rows);
+  const int64_t first = larger(b.first_key, p.see.first_key);
+  with_element(t.dtype, [&](auto element) {
+    using type = decltype(element);
+    using stored = typename type::stored;
+    const stored* at = p.segments ? nullptr : static_cast<const stored*>(stored_values(p, kv_head, first).at);
+    const value_rows<type> v{at,         t.token,     static_cast<int>(first - b.first_key),
+                             p.segments, b.first_key, kv_head};
+    add_stored_rows<Isa>(value_phase<type>(job, b, v), b, row, rows);
+  });
+}
+
+} // namespace fovea::f32

@@ -1,0 +1,95 @@
+// Tensors that are not plain floats: half precision and bytes. How a plan describes them, and what an ISA
+// offers for them. A program that attends floats only links nothing of it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "common/validate.hpp"
+#include "fovea/fovea.h"
+
+namespace fovea::f32 {
+
+struct block;
+struct plan;
+struct tile_job;
+
+// A factor for each token and KV head.
+struct scale_table {
+  const void* data; // null: there is none, or segments have it
+  ptrdiff_t head, token;
+  float unit; // of integers: int32_t for keys, int16_t for values; 0: the table holds floats
+  bool given;
+};
+
+struct stored_tensor {
+  int32_t dtype; // FOVEA_F32: plain floats, which the plan has elsewhere, and nothing below counts
+  int32_t bytes; // of an element
+  int32_t width; // elements of a row; in panels of bytes a multiple of 16
+  bool panels;   // of 16 keys; values, and both if they are bytes, of 64
+  const void* data;
+  ptrdiff_t head, token; // strides in elements
+  scale_table scales;
+};
+
+struct stored_out {
+  int32_t dtype; // FOVEA_F32: plain floats
+  void* data;
+  ptrdiff_t head, token;
+};
+
+// What an ISA offers. Each entry reads the plan of its job, and tensors that are stored.
+struct stored_kernel {
+  // A row of q times the scale.
+  void (*scale_query)(const plan& p, const void* row, float* out);
+  // Sixteen keys, from the one that begins a panel on, become a panel of floats.
+  void (*pack_keys)(const plan& p, int32_t kv_head, int64_t panel, float* out);
+  // Scores of up to four rows, straight from panels of K.
+  void (*score)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);
+  // Scores times the scales of their keys, or weights times those of their values.
+  void (*scale_keys)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);
+  void (*scale_weights)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);
+  // Values that rows see become rows of floats in the workspace. Returns the key that they begin with.
+  int (*copy_values)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);
+  // Weights times values, straight from where they stand.
+  void (*add_values)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);
+  // Rows of the tile, which are complete, from the workspace to the output.
+  void (*write_rows)(const tile_job& job);
+};
+
+struct stored_tensors {
+  stored_tensor q, k, v;
+  stored_out out;
+  const stored_kernel* kernel; // of the plan's ISA
+
+  bool any() const { return (q.dtype | k.dtype | v.dtype | out.dtype) != FOVEA_F32; }
+};
+
+const stored_kernel& stored_kernel_at(int32_t place);
+
+int32_t bytes_of_scale(const scale_table& s, int32_t argument); // of a number in the table
+
+// What a plan needs in order to take such tensors.
+struct stored_types {
+  int32_t (*check_input)(const fovea_in& in, int32_t argument, extent e, bool in_segments, stored_tensor& t,
+                         byte_range& bytes, byte_range& scales);
+  int32_t (*check_output)(const fovea_attention& a, extent e, stored_out& out, byte_range& bytes);
+};
+extern const stored_types all_stored_types;
+
+// Where the panel of a key stands, or the row or panel of a value; and how many keys to `to` follow there.
+struct stored_place {
+  const void* at;
+  int64_t end;
+};
+stored_place stored_keys(const plan& p, int32_t kv_head, int64_t key);
+stored_place stored_values(const plan& p, int32_t kv_head, int64_t key);
+// The scales of sixteen keys from `first` on: 1 where no key is given, or no scale.
+void scales_of_keys(const plan& p, int32_t kv_head, int64_t first, float (&out)[16]);
+void scales_of_values(const plan& p, int32_t kv_head, int64_t first, float (&out)[16]);
+
+// A number of a tensor of halves.
+float number_of(const void* row, int32_t dtype, ptrdiff_t c);
+// A number in half precision, rounded to nearest even.
+uint16_t rounded_half(float x, int32_t dtype);
+
+} // namespace fovea::f32
