@@ -14,7 +14,8 @@ inline bool see_the_same(const key_runs& runs, int row, int rows) {
   return true;
 }
 
-// Calls use(shape, group) for all rows that have something to do: several at once where they see the same keys.
+// Calls use(shape, group) for all rows that have something to do: several at once where they see the same keys,
+// and where all or none of them finish, because rows that have finished are left out from the next block on.
 template <class Isa, class Element, class Use>
 FOVEA_INLINE void each_few(const block& b, int row, int rows, Use use) {
   const auto group_at = [&](int r, int count) {
@@ -25,7 +26,8 @@ FOVEA_INLINE void each_few(const block& b, int row, int rows, Use use) {
   };
   by_few_rows<Isa>(row, rows, [&](auto shape_of_rows, int r) FOVEA_LAMBDA_INLINE {
     using whole = decltype(shape_of_rows);
-    if (whole::rows > 1 && see_the_same(b.runs, r, whole::rows)) {
+    const bool some_finish = r < b.finished_after && b.finished_after < r + whole::rows;
+    if (whole::rows > 1 && !some_finish && see_the_same(b.runs, r, whole::rows)) {
       if (group_works(b, r, whole::rows)) use(whole{}, group_at(r, whole::rows));
       return;
     }
