@@ -1,9 +1,8 @@
-// Asks Linux for names and cache sizes, and times the bare loops for the rates.
+// Times the bare loops for the rates.
 #include "machine.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include "peak.hpp"
 #include "problem.hpp"
@@ -12,37 +11,6 @@ namespace bench {
 namespace {
 
 constexpr size_t kib = 1024, mib = 1024 * kib;
-
-// The size of the data cache of a level, 0 when there is none, or `otherwise` where the system does not say.
-size_t cache_size(int wanted, size_t otherwise) {
-  bool told = false;
-  for (int index = 0; index < 5; ++index) {
-    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
-    std::ifstream level_file(folder + "level"), type_file(folder + "type"), size_file(folder + "size");
-    int level = 0;
-    std::string type;
-    size_t kilobytes = 0;
-    if (!(level_file >> level) || !(type_file >> type) || !(size_file >> kilobytes)) continue;
-    told = true;
-    if (level == wanted && type != "Instruction") return kilobytes * kib;
-  }
-  return told ? 0 : otherwise;
-}
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line, '\0');
-  return line;
-}
-
-std::string cpu_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos)
-      return line.substr(line.find(": ") + 2);
-  return "unknown CPU";
-}
 
 constexpr double least_sample = 200e-6;
 constexpr size_t longest_stretch = 8 *
@@ -78,19 +46,6 @@ rate read_rate_of(const isa_loops& loops, size_t bytes, bool quick) {
 }
 
 } // namespace
-
-std::string machine_name() {
-  const std::string board = first_line("/proc/device-tree/model");
-  return board.empty() ? cpu_model() : board;
-}
-
-std::string compiler_name() {
-#if defined(__clang__)
-  return "clang " + std::to_string(__clang_major__) + "." + std::to_string(__clang_minor__);
-#else
-  return "gcc " + std::to_string(__GNUC__) + "." + std::to_string(__GNUC_MINOR__);
-#endif
-}
 
 // Half of a cache leaves room for others; of a large shared L3 nobody owns more than a few megabytes.
 std::vector<level> memory_levels() {

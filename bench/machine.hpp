@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace bench {
+#include "system.hpp"
 
-std::string machine_name(); // "Raspberry Pi 5 Model B", "AMD EPYC", or "unknown CPU"
-std::string compiler_name();
+namespace bench {
 
 struct level {
   std::string name; // "L1", "L2", "L3", "DRAM"

@@ -83,7 +83,7 @@ TEST_CASE("stories: no bit depends on how many tokens are read at once") {
     CAPTURE(name_of(dtype));
     const packed_model packed(small, dtype);
     const std::vector<float> expected = logits_of(packed.model);
-    for (int32_t rows : {2, 7, 16, count}) {
+    for (int32_t rows : {int32_t{2}, int32_t{7}, int32_t{16}, count}) {
       CAPTURE(rows);
       reader r(packed.model, count, rows);
       REQUIRE(r.decoder.begin() == FOVEA_OK);
@@ -125,7 +125,7 @@ TEST_CASE("stories: behind a prefix in constant memory, from every token on") {
     REQUIRE(rest.decoder.begin({flash.data(), prefix}) == FOVEA_OK);
     CHECK(rest.decoder.length() == prefix);
     while (rest.decoder.length() < count)
-      REQUIRE(rest.read(std::min(3, count - rest.decoder.length())) == FOVEA_OK);
+      REQUIRE(rest.read(std::min<int32_t>(3, count - rest.decoder.length())) == FOVEA_OK);
     CHECK(std::memcmp(rest.logits.data(), expected.data() + static_cast<size_t>(prefix * small.words),
                       rest.logits.size() * sizeof(float)) == 0);
     CHECK(std::memcmp(flash.data(), first.caches.data(), flash.size()) == 0);
@@ -216,7 +216,7 @@ TEST_CASE("stories: no bit depends on the number of workers") {
         threads.emplace_back([&, w] {
           aligned scratch(stories::scratch_size(small, rows));
           for (int32_t at = 0; at < count; at += rows) {
-            const int32_t n = std::min(rows, count - at);
+            const int32_t n = std::min<int32_t>(rows, count - at);
             int32_t ids[rows];
             for (int32_t i = 0; i < n; ++i) ids[i] = id_at(at + i, small.words);
             const stories::team team = {{w, workers}, meeting::wait, &point};

@@ -1,10 +1,12 @@
 // Command-line flags: one table says what there is, parses what came, and prints the help.
 #pragma once
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "numbers.hpp"
 #include "sentence.hpp"
 
 namespace demo {
@@ -49,6 +51,8 @@ inline flags parse_flags(const std::vector<std::string>& arguments, const std::v
   return given;
 }
 
+inline std::string short_real(double value) { return format("%g", value); }
+
 inline int64_t whole_number(const std::string& name, const std::string& text, int64_t low, int64_t high) {
   const bool digits = !text.empty() && text.size() < 16 &&
                       text.find_first_not_of("0123456789") == std::string::npos;
@@ -61,6 +65,20 @@ inline int64_t whole_number(const std::string& name, const std::string& text, in
 inline int64_t whole_number(const flags& given, const std::string& name, int64_t otherwise, int64_t low,
                             int64_t high) {
   return given.count(name) ? whole_number(name, given.at(name), low, high) : otherwise;
+}
+
+// Decimal, with a dot: "0.5", "-1e-3".
+inline double real_number(const flags& given, const std::string& name, double otherwise, double low,
+                          double high) {
+  if (!given.count(name)) return otherwise;
+  const std::string& text = given.at(name);
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool number = !text.empty() && text.size() < 64 && *end == 0 &&
+                      text.find_first_not_of("0123456789.eE+-") == std::string::npos;
+  if (number && low <= value && value <= high) return value;
+  throw usage_error(name + " is " + quote(text) + ": give a number from " + short_real(low) + " to " +
+                    short_real(high));
 }
 
 inline std::string flags_help(const std::vector<flag>& known) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "commands.hpp"
 #include "demo.hpp"
 #include "output.hpp"
 #include "pack.hpp"
@@ -43,15 +44,19 @@ std::string version_text() {
 const char* const help_text =
     "fovea: attention for the CPUs of edge devices\n"
     "\n"
-    "  fovea demo [flags]   attention on worked examples or on your own sentence\n"
-    "  fovea embed [flags]  embeddings of lines of text, by the model all-MiniLM-L6-v2\n"
-    "  fovea bank [flags]   what this model makes of one word in two sentences\n"
-    "  fovea tokens [flags] the tokens that this model reads\n"
-    "  fovea stories [flags] a small language model that writes stories\n"
-    "  fovea pack [flags]   weights of a model file as a C header or an image for flash\n"
-    "  fovea isa            the instruction sets that calls may use here\n"
-    "  fovea version        the version of the library\n"
-    "  fovea help           this text\n"
+    "  fovea demo [flags]     attention on worked examples or on your own sentence\n"
+    "  fovea stories [flags]  a small language model that writes stories\n"
+    "  fovea embed [flags]    embeddings of lines of text, by the model all-MiniLM-L6-v2\n"
+    "  fovea bank [flags]     what this model makes of one word in two sentences\n"
+    "  fovea tokens [flags]   the tokens that this model reads\n"
+    "  fovea attend [flags]   attention on arrays of numpy\n"
+    "  fovea pack [flags]     weights of a model file as a C header or an image for flash\n"
+    "  fovea size [flags]     bytes of scratch, caches, weights and code for given sizes\n"
+    "  fovea scale [flags]    the integers of a fovea_fixed_scale, for C\n"
+    "  fovea info             version, CPU, caches and instruction sets\n"
+    "  fovea isa              the instruction sets that calls may use here\n"
+    "  fovea version          the version of the library\n"
+    "  fovea help             this text\n"
     "\n"
     "fovea demo --help lists the flags of demo; so do the others.\n";
 
@@ -149,11 +154,16 @@ int run(const std::string& command, const std::vector<std::string>& arguments) {
   if (command == "tokens") return run_tokens(arguments);
   if (command == "stories") return run_stories(arguments);
   if (command == "pack") return run_pack(arguments);
+  if (command == "attend") return run_attend(arguments);
+  if (command == "size") return run_size(arguments);
+  if (command == "scale") return run_scale(arguments);
+  if (command == "info") return run_info(arguments);
   const bool help = command == "help" || command == "--help" || command == "-h";
   const bool version = command == "version" || command == "--version";
   if (!help && !version && command != "isa")
-    throw usage_error("there is no command " + quote(command) +
-                      ": choose demo, embed, bank, tokens, isa, version or help");
+    throw usage_error(
+        "there is no command " + quote(command) +
+        ": choose demo, stories, embed, bank, tokens, pack, attend, size, scale, info, isa, version or help");
   const bool of_command = arguments == std::vector<std::string>{"--help"};
   if (!arguments.empty() && !of_command)
     throw usage_error("the command " + command + " takes nothing more: leave out " + quote(arguments[0]));

@@ -10,8 +10,7 @@ namespace demo {
 namespace {
 
 std::vector<flag> pack_flags() {
-  return {{"--file", "FILE",
-           "a .safetensors file, or a .bin file of llama2.c, of which the whole model is packed"},
+  return {{"--file", "FILE", "a .safetensors file; or a .bin file of llama2.c, which is packed as a whole"},
           {"--header", "OUT", "writes a C header; beside --image it has offsets in place of arrays"},
           {"--image", "OUT", "writes the bytes alone"},
           {"--name", "NAME", "begins all names in the header (weights)"},
@@ -70,7 +69,7 @@ int run_pack(const std::vector<std::string>& arguments) {
         "or as a\nbinary image. Prints where each one is. A file that cannot be used leaves nothing "
         "behind.\n\n" +
         flags_help(pack_flags()) +
-        "\n  fovea pack --file model.safetensors --int8 --tensors fc1.weight,fc1.bias --header weights.h "
+        "\n  fovea pack --file model.safetensors --int8 --tensors fc.weight,fc.bias --header weights.h "
         "--golden\n"
         "  fovea pack --file stories260K.bin --int8 --header stories.h --name stories\n");
     return 0;

@@ -18,8 +18,7 @@ std::vector<flag> stories_flags() {
   const std::vector<flag> more = {
       {"--prompt", "TEXT", "how the story begins (nothing)"},
       {"--tokens", "N", "tokens to write behind the prompt (200)"},
-      {"--temperature", "T",
-       "0: always the likeliest token; 0.01 to 10: tokens are drawn, from a few or from many (0)"},
+      {"--temperature", "T", "0: always the likeliest token; 0.01 to 10: drawn, the higher the freer (0)"},
       {"--seed", "N", "draws another story (1)"},
       {"--threads", "N", "threads to compute with, 1 to 256 (1); no bit depends on it"},
       {"--isa", "NAME", "the instruction set of floats (the best of this CPU)"},

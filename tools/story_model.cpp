@@ -68,12 +68,15 @@ std::vector<int32_t> story_files::tokens_of(const std::string& prompt, int64_t m
   std::vector<int32_t> ids(prompt.size() + 2);
   ids.resize(static_cast<size_t>(words_.encode(prompt, ids.data(), static_cast<int32_t>(ids.size()))));
   const int64_t needed = static_cast<int64_t>(ids.size()) - 1 + more;
+  if (ids.size() == 1 && needed > positions)
+    throw usage_error(format("the model has positions for %lld tokens: ask for fewer with --tokens",
+                             static_cast<long long>(positions)));
   if (needed > positions)
-    throw usage_error(
-        format("the prompt has %lld tokens, and %lld are to follow, but the model has %lld positions: "
-               "shorten the prompt, or ask for fewer with --tokens",
-               static_cast<long long>(ids.size() - 1), static_cast<long long>(more),
-               static_cast<long long>(positions)));
+    throw usage_error(format(
+        "the prompt has %lld tokens, and %lld are to follow, but the model has %lld positions: shorten the "
+        "prompt, or ask for fewer with --tokens",
+        static_cast<long long>(ids.size() - 1), static_cast<long long>(more),
+        static_cast<long long>(positions)));
   return ids;
 }
 

@@ -35,7 +35,7 @@
 #endif
 #endif
 /* major * 10000 + minor * 100 + patch. fovea_version() returns that of the linked library. */
-#define FOVEA_VERSION 400
+#define FOVEA_VERSION 500
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -144,6 +144,7 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_PARENT = 0x41, /* of cache.h, and of a fovea_pattern */
   FOVEA_ARG_MEAN = 0x42,   /* of cache.h */
   FOVEA_ARG_CHUNK = 0x43,
+  FOVEA_ARG_ERROR = 0x44, /* of cache.h */
   FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)

@@ -14,8 +14,7 @@ inline bool see_the_same(const key_runs& runs, int row, int rows) {
   return true;
 }
 
-// Calls use(shape, group) for all rows that have something to do: several at once where they see the same keys,
-// and where all or none of them finish, because rows that have finished are left out from the next block on.
+// Calls use(shape, group) for all rows that have something to do: several at once where they see the same keys.
 template <class Isa, class Element, class Use>
 FOVEA_INLINE void each_few(const block& b, int row, int rows, Use use) {
   const auto group_at = [&](int r, int count) {
@@ -26,6 +25,7 @@ FOVEA_INLINE void each_few(const block& b, int row, int rows, Use use) {
   };
   by_few_rows<Isa>(row, rows, [&](auto shape_of_rows, int r) FOVEA_LAMBDA_INLINE {
     using whole = decltype(shape_of_rows);
+    // In the next block they may see different keys. So rows that finish here do not share a group with others.
     const bool some_finish = r < b.finished_after && b.finished_after < r + whole::rows;
     if (whole::rows > 1 && !some_finish && see_the_same(b.runs, r, whole::rows)) {
       if (group_works(b, r, whole::rows)) use(whole{}, group_at(r, whole::rows));

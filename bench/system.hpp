@@ -1,0 +1,14 @@
+// What the system tells of its machine: names, and the sizes of caches.
+#pragma once
+#include <cstddef>
+#include <string>
+
+namespace bench {
+
+std::string machine_name(); // "Raspberry Pi 5 Model B", "AMD EPYC", or "unknown CPU"
+std::string compiler_name();
+
+// The size of the data cache of a level, 0 when there is none, or `otherwise` where the system does not say.
+size_t cache_size(int level, size_t otherwise);
+
+} // namespace bench
