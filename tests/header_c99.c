@@ -31,6 +31,43 @@ static const int32_t isas[] = {FOVEA_ISA_BEST, FOVEA_SCALAR, FOVEA_SSE41,  FOVEA
                                FOVEA_AVX512,   FOVEA_NEON,   FOVEA_NEON64, FOVEA_SCALAR_NO_FMA};
 static const int32_t flags = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
 
+/* Structs keep their sizes from version to version; a pattern stands in what were reserved words. */
+static int layouts_are_right(void) {
+  const size_t pointer = sizeof(void *), rest = pointer == 4 ? 4 : 0;
+  return offsetof(fovea_attention, pattern) == offsetof(fovea_attention, segments) + pointer &&
+         offsetof(fovea_fixed_attention, pattern) == offsetof(fovea_fixed_attention, segments) + pointer &&
+         sizeof(fovea_attention) == offsetof(fovea_attention, pattern) + pointer + 2 * rest &&
+         sizeof(fovea_fixed_attention) == offsetof(fovea_fixed_attention, pattern) + pointer + rest &&
+         sizeof(fovea_pattern) == pointer + 24 && (pointer != 8 || sizeof(fovea_attention) == 432) &&
+         (pointer != 8 || sizeof(fovea_fixed_attention) == 392);
+}
+
+/* A chain of drafts sees what causal attention sees; in chunks of one key a query sees its own. */
+static int attends_by_pattern(void) {
+  static const int16_t parents[2] = {-1, 0};
+  const float q[4] = {1, 2, 3, 4}, k[4] = {4, 3, 2, 1}, v[4] = {1, 2, 3, 5};
+  float causal[4], chain[4], alone[4];
+  fovea_pattern pattern = {0};
+  fovea_attention a = {0};
+  a.q.data = q;
+  a.k.data = k;
+  a.v.data = v;
+  a.q_heads = 1;
+  a.dim = a.queries = a.keys = 2;
+  a.flags = FOVEA_CAUSAL;
+  a.out.data = causal;
+  if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 0;
+  a.pattern = &pattern;
+  pattern.parents = parents;
+  a.out.data = chain;
+  if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 0;
+  pattern.parents = NULL;
+  pattern.chunk = 1;
+  a.out.data = alone;
+  if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 0;
+  return memcmp(causal, chain, sizeof causal) == 0 && alone[2] > 2.9999f && alone[2] < 3.0001f;
+}
+
 static int constants_are_right(void) {
   const int32_t status = FOVEA_RANGE | FOVEA_ARG_PART << 8;
   return dtypes[0] == 0 && dtypes[4] == 4 && layouts[1] == 1 && isas[0] == 0 && FOVEA_ISA_END == 8 &&
@@ -235,5 +272,7 @@ int fovea_header_c99(void) {
   if (!caches()) return 10;
   if (!runs_a_layer()) return 11;
   if (!caches_bytes()) return 12;
+  if (!layouts_are_right()) return 13;
+  if (!attends_by_pattern()) return 14;
   return 0;
 }
