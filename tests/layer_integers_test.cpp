@@ -122,7 +122,7 @@ floats integer_model(const layer_problem& p, const batch& b, const layer_data& d
       std::vector<int16_t> weights;
       for (const double part : key_parts)
         multipliers.push_back(
-            std::max(1, static_cast<int32_t>(std::floor(part * a.scale.score_multiplier + 0.5))));
+            std::max<int32_t>(1, static_cast<int32_t>(std::floor(part * a.scale.score_multiplier + 0.5))));
       for (const double part : value_parts)
         weights.push_back(static_cast<int16_t>(std::floor(part * 32767 + 0.5)));
       if (token_scales) a.key_multipliers.data = multipliers.data(), a.value_weights.data = weights.data();
