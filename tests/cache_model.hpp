@@ -136,14 +136,14 @@ inline fovea_in rows_of(const std::vector<uint16_t>& x, int32_t dtype) {
 
 // The last `queries` tokens attend to all before them, within the window.
 inline fovea_attention call_for(const cache_shape& s, const std::vector<float>& q, std::vector<float>& out,
-                                int32_t queries) {
+                                int32_t queries, const fovea_pattern* pattern = nullptr) {
   fovea_attention a = {};
   a.q.data = q.data(), a.out.data = out.data();
   a.q_heads = s.group * s.kv_heads, a.kv_heads = s.kv_heads, a.dim = s.dim, a.v_dim = s.v_dim;
   a.queries = queries;
   a.flags = FOVEA_CAUSAL;
   if (s.window) a.flags |= FOVEA_WINDOW, a.window_left = s.window, a.window_right = -1;
-  a.keep_first = s.keep_first;
+  a.keep_first = s.keep_first, a.pattern = pattern;
   return a;
 }
 
@@ -152,12 +152,12 @@ inline int32_t run(fovea_attention a) {
   return fovea_attend(&a, scratch.data(), scratch.size());
 }
 
-inline std::vector<float> attend_to_model(const cache_shape& s, const tokens& t, int32_t queries,
-                                          int32_t isa) {
+inline std::vector<float> attend_to_model(const cache_shape& s, const tokens& t, int32_t queries, int32_t isa,
+                                          const fovea_pattern* pattern = nullptr) {
   const std::vector<float> k = t.stored_keys(), v = t.stored_values(),
                            q = t.queries(t.length() - queries, t.length());
   std::vector<float> out(static_cast<size_t>(s.group * s.kv_heads * queries * s.width()));
-  fovea_attention a = call_for(s, q, out, queries);
+  fovea_attention a = call_for(s, q, out, queries, pattern);
   a.k.data = k.data(), a.v.data = v.data(), a.keys = t.length(), a.isa = isa;
   CHECK(run(a) == FOVEA_OK);
   return out;
@@ -172,10 +172,11 @@ inline int32_t view(const std::vector<const void*>& images, fovea_segments& map,
 
 inline std::vector<float> attend_to_cache(const cache_shape& s, const tokens& t,
                                           const std::vector<const void*>& images, int32_t queries,
-                                          int32_t isa, int32_t parts = 1) {
+                                          int32_t isa, int32_t parts = 1,
+                                          const fovea_pattern* pattern = nullptr) {
   const std::vector<float> q = t.queries(t.length() - queries, t.length());
   std::vector<float> out(static_cast<size_t>(s.group * s.kv_heads * queries * s.width()));
-  fovea_attention a = call_for(s, q, out, queries);
+  fovea_attention a = call_for(s, q, out, queries, pattern);
   a.isa = isa;
   fovea_segments map = {};
   CHECK(view(images, map, a) == FOVEA_OK);
@@ -186,9 +187,27 @@ inline std::vector<float> attend_to_cache(const cache_shape& s, const tokens& t,
   return out;
 }
 
+// The queries as a tree: each has two children.
+struct binary_tree {
+  explicit binary_tree(int32_t queries) {
+    for (int32_t i = 0; i < queries; ++i) parents.push_back(static_cast<int16_t>((i + 1) / 2 - 1));
+    pattern.parents = parents.data();
+  }
+  std::vector<int16_t> parents;
+  fovea_pattern pattern = {};
+};
+
+inline bool same_tree_as_model(const cache_shape& s, const tokens& t, const std::vector<const void*>& images,
+                               int32_t queries, int32_t isa) {
+  const binary_tree tree(queries);
+  return data::same_bits(attend_to_cache(s, t, images, queries, isa, 1, &tree.pattern),
+                         attend_to_model(s, t, queries, isa, &tree.pattern));
+}
+
 inline bool same_as_model(const cache_shape& s, const tokens& t, const std::vector<const void*>& images,
                           int32_t queries, int32_t isa = FOVEA_ISA_BEST, int32_t parts = 1) {
   queries = queries < t.length() ? queries : t.length();
+  if (queries > 2 && t.length() % 2 == 0 && !same_tree_as_model(s, t, images, queries, isa)) return false;
   return fovea_cache_length(images.back()) == t.length() &&
          data::same_bits(attend_to_cache(s, t, images, queries, isa, parts),
                          attend_to_model(s, t, queries, isa));

@@ -1,4 +1,6 @@
 // Rings and branches: attention has the bits of the same tokens in one piece.
+#include <limits>
+
 #include "cache_model.hpp"
 
 using namespace cache_test;
@@ -253,6 +255,12 @@ TEST_CASE("cache: branches that are refused") {
   fovea_segments map = {};
   CHECK(fovea_cache_view(tail.data(), nullptr, &a) == status_of(FOVEA_NULL, FOVEA_ARG_SEGMENTS));
   CHECK(fovea_cache_view(tail.data(), &map, &a) == status_of(FOVEA_FOREIGN, FOVEA_ARG_PARENT));
+  REQUIRE(fovea_cache_view(root.data(), &map, &a) == FOVEA_OK);
+  for (const int32_t count : {-1, 0, FOVEA_SEGMENTS_MAX + 1, std::numeric_limits<int32_t>::max()}) {
+    fovea_segments wrong = map; // of the parent
+    wrong.count = count;
+    CHECK(fovea_cache_view(tail.data(), &wrong, &a) == status_of(FOVEA_FOREIGN, FOVEA_ARG_PARENT));
+  }
   tokens u(s, 77); // another prefix of the same length
   u.add(20);
   REQUIRE(fovea_cache_reset(root.data()) == FOVEA_OK);

@@ -117,7 +117,8 @@ struct model {
 struct call_memory {
   std::vector<int8_t> q, k, v, out;
   std::vector<int32_t> multipliers;
-  std::vector<int16_t> weights;
+  std::vector<int16_t> weights, parents;
+  fovea_pattern tree = {};
   fovea_fixed_attention a = {};
 
   call_memory(const model& m, int32_t queries) : out(size(m, queries) * static_cast<size_t>(m.c.width())) {
@@ -129,7 +130,12 @@ struct call_memory {
     a.queries = queries, a.max_keys = 1024, a.flags = FOVEA_CAUSAL, a.scale = m.c.scale();
     if (m.c.window) a.flags |= FOVEA_WINDOW, a.window_left = m.c.window, a.window_right = -1;
     a.keep_first = m.c.keep_first;
+    if (queries < 4 || m.length % 2 == 1) return;
+    for (int32_t i = 0; i < queries; ++i) parents.push_back(static_cast<int16_t>((i + 1) / 2 - 1));
+    tree.parents = parents.data(), a.pattern = &tree; // a tree: each query has two children
   }
+  call_memory(const call_memory&) = delete;
+  call_memory& operator=(const call_memory&) = delete;
   static size_t size(const model& m, int32_t queries) {
     return static_cast<size_t>(m.c.group) * static_cast<size_t>(m.c.kv_heads) * static_cast<size_t>(queries);
   }

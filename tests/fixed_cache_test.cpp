@@ -55,6 +55,31 @@ TEST_CASE("int8 cache: behind a prefix") {
   }
 }
 
+TEST_CASE("int8 cache: each key and value has the multiplier of docs/cache.md") {
+  const cache_case& c = cases[3];
+  const fovea_cache_shape shape = c.shape();
+  int8_block image(shape);
+  REQUIRE(fovea_cache_init(image.data(), image.size(), &shape) == FOVEA_OK);
+  model m{c, 3};
+  constexpr int32_t tokens = 20;
+  REQUIRE(m.append_to(image.data(), tokens) == FOVEA_OK);
+  fovea_fixed_attention a = {};
+  REQUIRE(fovea_cache_view_fixed(image.data(), nullptr, &a) == FOVEA_OK);
+  const std::vector<float> k = m.rows<float>(0, tokens, 1), v = m.rows<float>(0, tokens, 2);
+  const auto* multipliers = static_cast<const int32_t*>(a.key_multipliers.data);
+  const auto* weights = static_cast<const int16_t*>(a.value_weights.data);
+  int wrong = 0;
+  for (int32_t g = 0; g < c.kv_heads; ++g)
+    for (int32_t j = 0; j < tokens; ++j) {
+      const int32_t row = g * tokens + j;
+      const quantised_row key = quantise(k.data() + row * c.dim, c.dim, 3, c.multiplier()),
+                          value = quantise(v.data() + row * c.width(), c.width(), 1.5f, 32767);
+      wrong += multipliers[g * a.key_multipliers.head_stride + j] != key.by;
+      wrong += weights[g * a.value_weights.head_stride + j] != value.by;
+    }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("int8 cache: it refuses by name") {
   const cache_case plain = cases[1], scaled = cases[3];
   const auto status = [](int32_t reason, int32_t argument) { return reason | argument << 8; };
@@ -72,6 +97,12 @@ TEST_CASE("int8 cache: it refuses by name") {
   int8_block other(shape);
   REQUIRE(fovea_cache_init(other.data(), other.size(), &shape) == FOVEA_OK);
   const std::vector<uint32_t> fresh = other.words;
+  fovea_cache_shape small = shape; // numbers below 1, and the multiplier that 0 stands for
+  small.k_largest = small.v_largest = 0.5f, small.score_multiplier = 0;
+  int8_block of_small(small);
+  CHECK(fovea_cache_init(of_small.data(), of_small.size(), &small) == FOVEA_OK);
+  small.score_multiplier = (1 << 30) - 1;
+  CHECK(fovea_cache_init(of_small.data(), of_small.size(), &small) == status(FOVEA_RANGE, FOVEA_ARG_SCALE));
   std::vector<float> k(40, 1), v(14, 1);
   fovea_in in_k = {}, in_v = {};
   in_k.data = k.data(), in_v.data = v.data();

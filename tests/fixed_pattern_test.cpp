@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fixed_problem.hpp"
+#include "fixed_reference.hpp"
 
 namespace {
 

@@ -25,9 +25,9 @@ inline wide round_shift(wide x, wide by) { // nearest, halves up
 inline wide mulr(wide a, wide b) { return floor_shift(a * b + 16384, 15); }
 
 inline wide weight(wide u) {
-  const wide k = u / 65536, f = u % 65536 / 2;
+  const wide k = u / 65536, h = u % 65536 / 2 - 32768;
   if (k >= 16) return 0;
-  const wide y = mulr(mulr(mulr(-1291, f) + 7513, f) - 22478, f) + 32510;
+  const wide y = mulr(mulr(mulr(-1270, h) + 3672, h) - 11313, h) + 16255;
   return k == 0 ? y : floor_shift(y * (wide{1} << (15 - k)) + 16384, 15);
 }
 

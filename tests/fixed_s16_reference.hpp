@@ -19,8 +19,8 @@ inline huge round_shift(huge x, wide by) {
 // The weight of a key that lies u below the reference; octaves have 16 bits behind the point, or 22.
 inline wide weight_of_15_bits(wide u) {
   using fixed_reference::mulr;
-  const wide whole = u / 65536, f = u % 65536 / 2;
-  const wide y = mulr(mulr(mulr(mulr(237, f) - 1766, f) + 7812, f) - 22539, f) + 32512;
+  const wide whole = u / 65536, h = u % 65536 / 2 - 32768;
+  const wide y = mulr(mulr(mulr(mulr(232, h) - 820, h) + 3942, h) - 11262, h) + 16256;
   if (whole >= 16) return 0;
   return whole == 0 ? y : (y * (wide{1} << (15 - whole)) + 16384) / 32768;
 }

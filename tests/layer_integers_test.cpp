@@ -13,6 +13,7 @@ constexpr layer_case cases[] = {
     {"joined", 48, 0, 3, 3, 16, 16, true, true, false, false, true},
     {"grouped, norms and rotation", 40, 0, 4, 2, 16, 8, false, true, true, true, true},
     {"cross-attention", 32, 24, 2, 1, 32, 32, false, true, false, false, false},
+    {"values six times as wide as keys", 16, 0, 2, 2, 8, 48, false, false, false, false, false},
 };
 const batch batches[] = {
     {{0, 9}, {0, 9}, {}, {}},
@@ -67,18 +68,19 @@ floats columns_of(const floats& rows, int32_t width, int32_t from, int32_t count
 }
 
 // docs/fixed_point.md, "Layers": the product of four mantissas, rounded three times.
-fovea_fixed_scale scale_of(float q, float k, float v, int32_t dim, int32_t keys) {
+fovea_fixed_scale scale_of(float q, float k, float softmax, float v, int32_t keys) {
   float mantissa = 1;
   int all = 0, exponent = 0;
-  for (float x : {q, k, 1 / std::sqrt(static_cast<float>(dim))}) {
+  for (float x : {q, k, softmax}) {
     mantissa *= 2 * std::frexp(x, &exponent);
     all += exponent - 1;
   }
   mantissa = std::frexp(mantissa * 1.44269504f, &exponent);
   const int shift = 31 - 16 - (all + exponent);
   fovea_fixed_scale s = {};
-  s.score_multiplier = static_cast<int32_t>(static_cast<int64_t>(std::ldexp(mantissa, 31)) >>
-                                            std::max(0, shift - 31));
+  const int64_t multiplier = static_cast<int64_t>(std::ldexp(mantissa, 31)) >>
+                             std::min(62, std::max(0, shift - 31));
+  s.score_multiplier = static_cast<int32_t>(std::max(multiplier, int64_t{1}));
   s.score_shift = std::min(shift, 31);
   while (keys > 512) v *= 2, keys = (keys + 1) / 2;
   s.f32_scale = numerics::bits_of(v);
@@ -115,14 +117,16 @@ floats integer_model(const layer_problem& p, const batch& b, const layer_data& d
       a.q.head_stride = c.dim, a.q.token_stride = group * c.dim;
       a.q_heads = group, a.kv_heads = 1, a.dim = c.dim, a.v_dim = c.v_dim;
       a.queries = end - first, a.keys = a.max_keys = keys;
-      a.flags = d.call.how.flags | (c.context_width == 0 ? FOVEA_POSITION : 0);
+      a.flags = (d.call.how.flags & ~FOVEA_SCALE) | (c.context_width == 0 ? FOVEA_POSITION : 0);
       a.out.dtype = FOVEA_FIXED_F32;
-      a.scale = scale_of(q_scale, k_scale, v_scale, c.dim, keys);
+      const bool scaled = (d.call.how.flags & FOVEA_SCALE) != 0;
+      const float softmax = scaled ? d.call.how.scale : 1 / std::sqrt(static_cast<float>(c.dim));
+      a.scale = scale_of(q_scale, k_scale, softmax, v_scale, keys);
       std::vector<int32_t> multipliers;
       std::vector<int16_t> weights;
       for (const double part : key_parts)
         multipliers.push_back(
-            std::max<int32_t>(1, static_cast<int32_t>(std::floor(part * a.scale.score_multiplier + 0.5))));
+            std::max(int32_t{1}, static_cast<int32_t>(std::floor(part * a.scale.score_multiplier + 0.5))));
       for (const double part : value_parts)
         weights.push_back(static_cast<int16_t>(std::floor(part * 32767 + 0.5)));
       if (token_scales) a.key_multipliers.data = multipliers.data(), a.value_weights.data = weights.data();
@@ -202,6 +206,53 @@ TEST_CASE("layers_of_int8_attention_have_the_specified_bits") {
           }
         });
       }
+}
+
+TEST_CASE("int8_attention_of_flat_scores_has_the_specified_bits") {
+  layer_problem p(cases[0]);
+  p.layer.attention = FOVEA_I8;
+  const batch b{{0, 9}, {}, {}, {}};
+  for (const float scale : {1e-3f, 1e-5f, 1e-7f, 1e-9f, 1e-13f, 1e-20f}) { // shifts from 24 to beyond 63
+    layer_data d(p, b);
+    d.call.how.flags = FOVEA_SCALE, d.call.how.scale = scale;
+    CAPTURE(scale);
+    floats scratch(fovea_layer_scratch_best(&d.call) / 4 + 1);
+    const floats expected = integer_model(p, b, d);
+    REQUIRE(fovea_run_layer(&d.call, scratch.data(), scratch.size() * 4) == FOVEA_OK);
+    if (isas::promises_bits(fovea_isa())) CHECK(data::same_bits(numbers(d.y), expected));
+  }
+}
+
+TEST_CASE("int8_attention_of_a_scale_of_zero_is_that_of_floats") {
+  layer_problem p(cases[0]);
+  const batch b{{0, 9}, {}, {}, {}};
+  layer_data d(p, b);
+  d.call.how.flags = FOVEA_SCALE, d.call.how.scale = 0;
+  floats of_floats;
+  for (const int32_t attention : {FOVEA_F32, FOVEA_I8}) {
+    p.layer.attention = attention;
+    floats scratch(fovea_layer_scratch_best(&d.call) / 4 + 1);
+    REQUIRE(fovea_run_layer(&d.call, scratch.data(), scratch.size() * 4) == FOVEA_OK);
+    if (attention == FOVEA_F32)
+      of_floats = numbers(d.y);
+    else
+      CHECK(data::same_bits(numbers(d.y), of_floats));
+  }
+}
+
+TEST_CASE("int8_attention_refuses_contexts_that_were_projected_before") {
+  layer_problem p(cases[2]);
+  p.layer.attention = FOVEA_I8;
+  const batch b{{0, 4}, {0, 6}, {}, {}};
+  layer_data d(p, b);
+  floats kv(FOVEA_LAYER_KV_BYTES(6, 1, 1, 32, 32) / sizeof(float)), scratch(10000);
+  const int32_t refused = FOVEA_UNSUPPORTED | FOVEA_ARG_KV << 8;
+  CHECK(fovea_project_context(&d.call, kv.data(), kv.size() * 4, scratch.data(), scratch.size() * 4) ==
+        refused);
+  d.call.context.data = nullptr, d.call.kv = kv.data();
+  CHECK(fovea_check_layer(&d.call) == refused);
+  CHECK(fovea_run_layer(&d.call, scratch.data(), scratch.size() * 4) == refused);
+  CHECK(d.y.nothing_written());
 }
 
 TEST_CASE("int8_attention_of_nan_is_that_of_floats_and_padding_may_hold_anything") {

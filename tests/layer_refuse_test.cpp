@@ -212,6 +212,17 @@ TEST_CASE("layers_refuse_scratch_that_is_too_small_or_in_use") {
   refused(d.y.data(), best, FOVEA_OVERLAP);
 }
 
+TEST_CASE("layers_without_weights_are_refused_where_heads_are_cut_out_of_them") {
+  layer_problem p(self);
+  batch b = two;
+  b.context_starts.clear();
+  layer_data d(p, b);
+  data::guarded<unsigned char> scratch(fovea_layer_scratch_least(&d.call)); // for one KV head at a time
+  p.layer.q.packed = nullptr;
+  CHECK(fovea_run_layer(&d.call, scratch.data(), scratch.size()) == (FOVEA_NULL | FOVEA_ARG_Q << 8));
+  CHECK((d.y.nothing_written() && scratch.nothing_written()));
+}
+
 TEST_CASE("contexts_are_refused_with_the_name_of_the_argument") {
   const layer_problem p(cross);
   const layer_data d(p, two);

@@ -144,6 +144,49 @@ TEST_CASE("layers_return_the_weights_of_chosen_heads") {
   });
 }
 
+TEST_CASE("layers_of_one_sequence_return_the_weights_of_chosen_queries") {
+  const layer_problem p(cases[2]);
+  const batch b{{0, 6}, {}, {}, {}};
+  layer_data d(p, b);
+  floats all(4 * 36), chosen(4 * 2 * 6, -1);
+  d.call.how.weights.data = all.data();
+  const answer expected = model(p, b, d);
+  d.call.how.weights = {chosen.data(), 0, 0, 3, 2, 0, 0};
+  isas::for_each([&](int32_t isa) {
+    check_call(d, expected, isa);
+    floats picked;
+    for (const int32_t from : {18, 54, 90, 126})
+      picked.insert(picked.end(), expected.weights.begin() + from, expected.weights.begin() + from + 12);
+    check_same(chosen, picked, isa);
+  });
+}
+
+// The rows of a worker's stage are in shared memory, so its scratch is that of one call.
+TEST_CASE("the_best_scratch_of_a_stage_is_that_of_its_largest_call_for_any_part") {
+  const layer_problem p(cases[0]);
+  const batch b{{0, 300}, {}, {}, {}};
+  layer_data d(p, b);
+  fovea_attention attention = {};
+  attention.q.data = attention.k.data = attention.v.data = d.x.data();
+  attention.out.data = d.y.data();
+  attention.q_heads = attention.kv_heads = 3, attention.dim = 16;
+  attention.queries = attention.keys = 300;
+  d.call.stage = FOVEA_LAYER_ATTEND;
+  const size_t best = fovea_layer_scratch_best(&d.call);
+  CHECK(best >= fovea_scratch_best(&attention));
+  for (int32_t part = 0; part < 3; ++part) {
+    d.call.part = {part, 3};
+    CHECK(fovea_layer_scratch_best(&d.call) == best);
+  }
+  d.call.shared_size = fovea_layer_shared(&d.call); // no multiple of 4, behind all other memory
+  d.call.shared = reinterpret_cast<void*>(UINTPTR_MAX / 8 * 7 / 64 * 64);
+  CHECK(fovea_layer_scratch_best(&d.call) == best);
+  d.call.part = {3, 3};
+  CHECK(fovea_layer_scratch_best(&d.call) == 0);
+  CHECK(fovea_layer_scratch_least(&d.call) == 0);
+  CHECK(fovea_layer_shared(&d.call) == 0);
+}
+
 TEST_CASE("layers_have_the_same_bits_for_any_number_of_workers") {
   const batch b{{0, 40, 40, 57}, {0, 3, 4, 30}, {}, {}}, few{{0, 2}, {0, 5}, {}, {}};
   for (const layer_case& c : cases)

@@ -1,4 +1,6 @@
 // Packing of weights: where each number goes, in pieces and in any order, and how it is rounded.
+#include <limits>
+
 #include "linear_problem.hpp"
 
 using namespace linear;
@@ -81,6 +83,20 @@ TEST_CASE("linear_packing_in_pieces_gives_the_same_bytes") {
         CHECK(packed.guards_hold());
       }
     }
+}
+
+TEST_CASE("linear_packing_of_one_row_takes_any_stride") {
+  for (const int32_t dtype : {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I4}) {
+    const std::vector<float> row(40, 0.25f);
+    const size_t size = fovea_linear_size(40, 3, dtype);
+    bytes expected(size, 0x55), found(size, 0x55);
+    for (const bool huge : {false, true}) {
+      const fovea_rows_in w = {row.data(), huge ? std::numeric_limits<ptrdiff_t>::max() : 0, FOVEA_F32, 0};
+      bytes& packed = huge ? found : expected;
+      REQUIRE(fovea_pack_linear(packed.data(), size, 40, 3, dtype, 1, &w, 1) == FOVEA_OK);
+    }
+    CHECK(found == expected);
+  }
 }
 
 TEST_CASE("linear_packing_leaves_other_outputs_alone") {

@@ -99,6 +99,7 @@ struct refused_pack {
 
 const refused_pack refused_packs[] = {
     {"no inputs", FOVEA_SIZE, FOVEA_ARG_IN, [](pack_call& c) { c.in = 0; }},
+    {"no outputs", FOVEA_SIZE, FOVEA_ARG_OUT, [](pack_call& c) { c.out = 0; }},
     {"negative outputs", FOVEA_SIZE, FOVEA_ARG_OUT, [](pack_call& c) { c.out = -1; }},
     {"to int16", FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE, [](pack_call& c) { c.dtype = FOVEA_I16; }},
     {"no memory", FOVEA_NULL, FOVEA_ARG_PACKED, [](pack_call& c) { c.packed = nullptr; }},

@@ -1,5 +1,7 @@
 // Products with packed weights: the bits of docs/numerics.md for each shape, stride, part and ISA; memory
 // that must not be touched; numbers that must not matter.
+#include <limits>
+
 #include "fence.hpp"
 #include "linear_problem.hpp"
 
@@ -141,6 +143,20 @@ TEST_CASE("linear_nan_and_infinity_stay_in_their_row_and_output") {
       CHECK(bad == 0);
     });
   }
+}
+
+TEST_CASE("linear_strides_of_one_row_may_be_any_number") {
+  for (const int32_t dtype : {FOVEA_F32, FOVEA_BF16, FOVEA_I8, FOVEA_I4})
+    for (const ptrdiff_t stride : {std::numeric_limits<ptrdiff_t>::max(), ptrdiff_t{1}}) {
+      problem p({"one row", 1, 40, 33, dtype, FOVEA_RELU, true, true, 0});
+      std::vector<unsigned char> scratch(FOVEA_MULTIPLY_SCRATCH(40, 1, FOVEA_I8));
+      REQUIRE(fovea_multiply(&p.call, scratch.data(), scratch.size()) == FOVEA_OK);
+      const std::vector<float> expected = p.results();
+      p.y.wipe();
+      p.call.x.stride = p.call.residual.stride = stride;
+      REQUIRE(fovea_multiply(&p.call, scratch.data(), scratch.size()) == FOVEA_OK);
+      CHECK(data::same_bits(p.results(), expected));
+    }
 }
 
 TEST_CASE("linear_no_rows_touch_nothing") {

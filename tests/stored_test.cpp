@@ -64,6 +64,11 @@ std::vector<shape> more_shapes() {
       shape("short heads that share a tile").heads(8).dims(16).lengths(1, 60),
       shape("three rows of heads that share a tile").heads(24, 8).dims(16, 21).lengths(1, 60).lse(),
       shape("prefill").heads(2).dims(64).lengths(60, 60).causal(),
+      shape("a group that ends with a block, before the next query")
+          .heads(42, 1)
+          .dims(24, 40)
+          .lengths(2, 257)
+          .causal(),
       shape("prefill of a group over two blocks").heads(6, 2).dims(24, 40).lengths(70, 270).causal(),
       shape("v of 80, a window and kept keys")
           .heads(2)

@@ -87,6 +87,13 @@ FOVEA_API int32_t fovea_cache_view(const void *image, fovea_segments *segments, 
 FOVEA_API int32_t fovea_cache_view_fixed(const void *image, fovea_segments *segments,
                                          fovea_fixed_attention *a);
 
+/* Writes bounds[q_heads][queries]: the largest component of a row of a->out is at most that far from what the
+ * same call on the floats that were appended gives. For a call that a view of an I8 cache with scales filled,
+ * after fovea_attend; q and out of FOVEA_F32, no mask of floats. Reads the scales of all keys, once for each
+ * KV head; where the call returned the weights of a row (stage 0), also for that row, and its bound is
+ * narrower. A bound for the worst case: typical errors are far below. */
+FOVEA_API int32_t fovea_cache_error(const void *image, const fovea_attention *a, float *bounds);
+
 /* The same for small firmware, beside fovea_fixed_attend_plain: int8 rows under one scale, neither ring nor
  * branch. All else is FOVEA_UNSUPPORTED and is not linked. */
 FOVEA_API int32_t fovea_cache_append_plain(void *image, const fovea_in *k, const fovea_in *v, int32_t tokens);

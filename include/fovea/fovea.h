@@ -35,7 +35,7 @@
 #endif
 #endif
 /* major * 10000 + minor * 100 + patch. fovea_version() returns that of the linked library. */
-#define FOVEA_VERSION 400
+#define FOVEA_VERSION 500
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -144,6 +144,7 @@ enum { /* the argument that caused it: FOVEA_ARGUMENT(status) */
   FOVEA_ARG_PARENT = 0x41, /* of cache.h, and of a fovea_pattern */
   FOVEA_ARG_MEAN = 0x42,   /* of cache.h */
   FOVEA_ARG_CHUNK = 0x43,
+  FOVEA_ARG_ERROR = 0x44, /* of cache.h */
   FOVEA_ARG_END
 };
 #define FOVEA_REASON(status) ((status) & 255)
@@ -193,6 +194,12 @@ typedef struct fovea_weights {
   int32_t stage, reserved;
 } fovea_weights;
 
+/* A share of the work of a call. The work is cut into units: rows of one KV head, and with partials of one span
+ * of 4,096 keys. Rows times keys of a unit are at most 4,096, unless it is one row, and it has 32 rows at most.
+ * Where there are at least as many parts as units, each part is one unit or nothing: slices of bounded time for
+ * a control loop. Else parts cost about the same. A part behind the last unit returns FOVEA_OK in under 200
+ * instructions. It reads only part, heads, queries, keys and partials; other fields that are wrong are refused
+ * by the parts before it. No bit depends on parts. */
 typedef struct fovea_part {
   int32_t index, count; /* {0, 0} = all the work */
 } fovea_part;

@@ -25,7 +25,8 @@ extern "C" {
 
 /* Weights and what belongs to them. */
 typedef struct fovea_layer {
-  fovea_linear q;             /* q_heads * dim outputs. If k and v are all zero: W_Q, W_K, W_V in one */
+  fovea_linear q;             /* q_heads * dim outputs. If k and v are all zero: W_Q, W_K, W_V in one. With a
+                               * context, q_heads * dim and kv_heads * dim must then be multiples of 16 */
   fovea_linear k, v;          /* kv_heads * dim and kv_heads * v_dim outputs */
   fovea_linear out;           /* q_heads * v_dim inputs */
   int32_t q_heads, kv_heads;  /* kv_heads 0 = q_heads */

@@ -58,6 +58,7 @@ const char* const arguments[] = {
     "values",    "segments",
     "image",     "parent",
     "mean",      "chunk",
+    "error",
 };
 static_assert(sizeof arguments / sizeof *arguments == FOVEA_ARG_END);
 

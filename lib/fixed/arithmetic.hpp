@@ -16,17 +16,19 @@ constexpr int32_t fixed_lowest_reference = -4097;
 
 static constexpr int32_t multiply_round(int32_t a, int32_t b) { return (a * b + (1 << 14)) >> 15; }
 
-// 2^-f for f = 0 .. 1 in Q15; 2^0 is 32510 of 32768. PMULHRSW, SQRDMULH and VQRDMULH are multiply_round.
+// 2^-f for f = 0 .. 1 in Q15; 2^0 is 32510 of 32768 (32512 by the quartic). PMULHRSW, SQRDMULH and VQRDMULH
+// are multiply_round. In h = f - 1 each step falls with f as the product of two numbers that grow in size, so
+// a larger f never has a larger weight, however steps are rounded.
 // Each step is multiply_round and the sum after it in one: a product, a sum, a shift.
 static constexpr int32_t exp2_cubic(int32_t f) {
   constexpr auto summand = [](int32_t c) { return c * (1 << 15) + (1 << 14); };
-  const int32_t y = (-1291 * f + summand(7513)) >> 15, z = (y * f + summand(-22478)) >> 15;
-  return (z * f + summand(32510)) >> 15;
+  const int32_t h = f - 32768, y = (-1270 * h + summand(3672)) >> 15, z = (y * h + summand(-11313)) >> 15;
+  return (z * h + summand(16255)) >> 15;
 }
 static constexpr int32_t exp2_quartic(int32_t f) {
-  return multiply_round(multiply_round(multiply_round(multiply_round(237, f) - 1766, f) + 7812, f) - 22539,
-                        f) +
-         32512;
+  const int32_t h = f - 32768;
+  const int32_t y = multiply_round(multiply_round(232, h) - 820, h) + 3942;
+  return multiply_round(multiply_round(y, h) - 11262, h) + 16256;
 }
 static constexpr int32_t shift_weight(int32_t y, uint32_t whole) {
   return whole >= 16 ? 0 : whole == 0 ? y : ((y << (15 - whole)) + (1 << 14)) >> 15;

@@ -80,7 +80,7 @@ int64_t best_inner(const layer_plan& p) {
   one.part = 0;
   one.parts = 1;
   const portion n = addressable(one);
-  layer_calls calls{one, cut_rows(one, n, beyond(one)), nullptr, 0, true};
+  layer_calls calls{one, cut_rows(one, n, aligned(beyond(one))), nullptr, 0, true};
   calls.measures = true;
   calls.most_scratch = least_inner(p);
   return run_portions(calls, n) ? 0 : calls.most_scratch;

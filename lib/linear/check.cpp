@@ -19,7 +19,7 @@ int32_t check_rows(const Rows& given, int32_t rows, int32_t columns, int32_t arg
   if (given.dtype != FOVEA_F32) return refusal(FOVEA_UNSUPPORTED, argument);
   extent e{1, rows, 0, 0, columns};
   const int32_t reason = place(given.data, 0, given.stride, sizeof(float), written, e, bytes);
-  stride = rows ? e.token_stride : 0; // it may be any number
+  stride = rows > 1 ? e.token_stride : 0; // of one row it may be any number
   return reason ? refusal(reason, argument) : int32_t{FOVEA_OK};
 }
 

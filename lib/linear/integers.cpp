@@ -37,7 +37,7 @@ struct integer_tile {
     const size_t n = static_cast<size_t>(rows), scale_count = n * static_cast<size_t>(groups ? groups : 1);
     size_t used = 0;
     const auto take = [&](size_t length) {
-      unsigned char* const piece = at + used;
+      unsigned char* const piece = at ? at + used : nullptr; // null: only the size is asked for
       used += up64(length);
       return piece;
     };

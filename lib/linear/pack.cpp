@@ -42,7 +42,7 @@ int32_t check_pack(size_t size, pack_job& job) {
   job.element = job.w->dtype == FOVEA_F32 ? 4 : 2;
   if (const int32_t reason = place(job.w->data, 0, stride, job.element, false, e, from))
     return refusal(reason, FOVEA_ARG_W);
-  job.stride = e.token_stride;
+  job.stride = job.rows > 1 ? e.token_stride : 0; // of one row it may be any number
   return meet(from, to) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_PACKED) : int32_t{FOVEA_OK};
 }
 

@@ -66,7 +66,8 @@ prove() {
   fuzz
 }
 
-# libFuzzer on both interfaces at once, from the inputs of tests/fuzz/corpus on. What is found stays in build/fuzz/findings.
+# libFuzzer on floats, integers, and products with layers at once, from the inputs of tests/fuzz/corpus on. What is found stays in
+# build/fuzz/findings.
 fuzz() {
   by_clang=$(clang_settings fuzzer,)
   if [ -z "$by_clang" ]; then
@@ -74,14 +75,17 @@ fuzz() {
     return
   fi
   have python3 || fail "python3 is needed to unpack tests/fuzz/corpus: run ./dev setup."
-  say "fuzzing both interfaces, $fuzz_seconds seconds each"
+  say "fuzzing floats, integers, products and layers, $fuzz_seconds seconds each"
   compile fuzz host fuzz_programs $by_clang -DFOVEA_BUILD_FUZZ=ON -DFOVEA_BUILD_BENCH=OFF -DFOVEA_BUILD_TOOLS=OFF -DFOVEA_BUILD_EXAMPLES=OFF
   mkdir -p build/fuzz/findings
   fuzz_one float &
   floats=$!
+  fuzz_one product &
+  products=$!
   found=0
   fuzz_one integer || found=1
   wait "$floats" || found=1
+  wait "$products" || found=1
   [ "$found" = 0 ] || fail "a fuzzer found something: the words are above, the input in build/fuzz/findings; give it to build/fuzz/tests/fuzz/fovea_fuzz_*."
 }
 

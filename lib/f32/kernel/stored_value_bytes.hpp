@@ -25,7 +25,9 @@ FOVEA_INLINE void each_few(const block& b, int row, int rows, Use use) {
   };
   by_few_rows<Isa>(row, rows, [&](auto shape_of_rows, int r) FOVEA_LAMBDA_INLINE {
     using whole = decltype(shape_of_rows);
-    if (whole::rows > 1 && see_the_same(b.runs, r, whole::rows)) {
+    // In the next block they may see different keys. So rows that finish here do not share a group with others.
+    const bool some_finish = r < b.finished_after && b.finished_after < r + whole::rows;
+    if (whole::rows > 1 && !some_finish && see_the_same(b.runs, r, whole::rows)) {
       if (group_works(b, r, whole::rows)) use(whole{}, group_at(r, whole::rows));
       return;
     }

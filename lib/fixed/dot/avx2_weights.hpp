@@ -19,7 +19,7 @@ struct alignas(32) avx2_constants {
     constexpr int8_t highs[16] = {-128, -64, -32, -16, -8, -4, -2, -1, -1, -1, -1, -1, -1, -1, -1, -1};
     constexpr int8_t halves[16] = {0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15};
     constexpr int8_t mixed_halves[16] = {0, 1, 8, 9, 4, 5, 12, 13, 2, 3, 10, 11, 6, 7, 14, 15};
-    for (int i = 0; i < 16; ++i) c3[i] = -1291, c2[i] = 7513, c1[i] = -22478, c0[i] = -32510, one[i] = 1;
+    for (int i = 0; i < 16; ++i) c3[i] = -1270, c2[i] = 3672, c1[i] = -11313, c0[i] = -16255, one[i] = 1;
     for (int i = 0; i < 32; ++i) {
       beyond[i] = 0x70, low[i] = lows[i % 16], high[i] = highs[i % 16];
       in_order[i] = halves[i % 16], mixed[i] = mixed_halves[i % 16];
@@ -32,8 +32,8 @@ constexpr avx2_constants avx2_numbers{}; // one copy for each ISA that includes 
 struct avx2_weigher : distances_below<avx2_registers> {
   FOVEA_INLINE avx2_weigher() : constants(&avx2_numbers) { asm("" : "+r"(constants)); }
 
-  // Scores, or octaves, become distances below the reference: the fraction in Q15 at `to`, the whole octaves
-  // 64 numbers later. Of each sixteen keys, 0-3 and 8-11 come first, then 4-7 and 12-15.
+  // Scores, or octaves, become distances below the reference: the fraction less 1 in Q15 at `to`, the whole
+  // octaves 64 numbers later. (An average with ones is half of a number plus 2^15.) Of each sixteen keys, 0-3 and 8-11 come first, then 4-7 and 12-15.
   template <bool Octaves, int Count>
   FOVEA_INLINE void measure(const reg (&s)[Count], const distance_scale& x, int32_t reference,
                             int16_t* to) const {
@@ -47,23 +47,23 @@ struct avx2_weigher : distances_below<avx2_registers> {
     }
 #pragma GCC unroll 4
     for (int i = 0; i < Count; i += 2, to += 16) {
-      store(to, _mm256_srli_epi16(_mm256_unpacklo_epi64(u[i], u[i + 1]), 1));
+      store(to, _mm256_avg_epu16(_mm256_unpacklo_epi64(u[i], u[i + 1]), _mm256_set1_epi16(-1)));
       store(to + 64, _mm256_unpackhi_epi64(u[i], u[i + 1]));
     }
   }
 
-  // -2^-f in Q15. It is negative because the shift that follows is a product with -2^(15-k): 16 bits hold
+  // -2^-f in Q15, given f - 1. It is negative because the shift that follows is a product with -2^(15-k): 16 bits hold
   // -32768, but not 32768.
-  FOVEA_INLINE void negative_exp2(reg (&f)[2]) const {
+  FOVEA_INLINE void negative_exp2(reg (&h)[2]) const {
     const reg c3 = load(constants->c3), c2 = load(constants->c2), c1 = load(constants->c1),
               c0 = load(constants->c0);
     reg y[2];
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) y[h] = _mm256_add_epi16(_mm256_mulhrs_epi16(c3, f[h]), c2);
+    for (int i = 0; i < 2; ++i) y[i] = _mm256_add_epi16(_mm256_mulhrs_epi16(c3, h[i]), c2);
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) y[h] = _mm256_add_epi16(_mm256_mulhrs_epi16(y[h], f[h]), c1);
+    for (int i = 0; i < 2; ++i) y[i] = _mm256_add_epi16(_mm256_mulhrs_epi16(y[i], h[i]), c1);
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) f[h] = _mm256_sub_epi16(c0, _mm256_mulhrs_epi16(y[h], f[h]));
+    for (int i = 0; i < 2; ++i) h[i] = _mm256_sub_epi16(c0, _mm256_mulhrs_epi16(y[i], h[i]));
   }
   FOVEA_INLINE void shift(reg (&y)[2], const reg (&k)[2]) const { // k >= 16 sets bit 7 and gives 0
     const reg k8 = _mm256_adds_epu8(_mm256_packus_epi16(k[0], k[1]), load(constants->beyond));

@@ -92,22 +92,22 @@ struct avx512_weigher : distances_below<avx512_registers> {
   }
   const reg low_halves = pinned(evens()),
             high_halves = pinned(_mm512_add_epi16(evens(), _mm512_set1_epi16(1)));
-  const reg c3 = pinned(_mm512_set1_epi16(-1291)), c2 = pinned(_mm512_set1_epi16(7513)),
-            c1 = pinned(_mm512_set1_epi16(-22478)), c0 = pinned(_mm512_set1_epi16(32510)),
-            one = pinned(_mm512_set1_epi16(1));
+  const reg c3 = pinned(_mm512_set1_epi16(-1270)), c2 = pinned(_mm512_set1_epi16(3672)),
+            c1 = pinned(_mm512_set1_epi16(-11313)), c0 = pinned(_mm512_set1_epi16(16255)),
+            one = pinned(_mm512_set1_epi16(1)), ones = pinned(_mm512_set1_epi16(-1));
 
-  FOVEA_INLINE void exp2(reg (&f)[2]) const { // both at once
+  FOVEA_INLINE void exp2(reg (&h)[2]) const { // of f, given h = f - 1
     reg y[2];
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) y[h] = _mm512_add_epi16(_mm512_mulhrs_epi16(c3, f[h]), c2);
+    for (int i = 0; i < 2; ++i) y[i] = _mm512_add_epi16(_mm512_mulhrs_epi16(c3, h[i]), c2);
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) y[h] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[h], f[h]), c1);
+    for (int i = 0; i < 2; ++i) y[i] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[i], h[i]), c1);
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) f[h] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[h], f[h]), c0);
+    for (int i = 0; i < 2; ++i) h[i] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[i], h[i]), c0);
   }
 
-  // Scores, or octaves, become distances below the reference: the fraction in Q15 at `to`, the whole octaves
-  // 64 numbers later.
+  // Scores, or octaves, become distances below the reference: the fraction less 1 in Q15 at `to`, the whole
+  // octaves 64 numbers later. (An average with ones is half of a number plus 2^15.)
   template <bool Octaves, int Count>
   FOVEA_INLINE void measure(const reg (&s)[Count], const distance_scale& x, int32_t reference,
                             int16_t* to) const {
@@ -118,7 +118,7 @@ struct avx512_weigher : distances_below<avx512_registers> {
       u[i] = _mm512_sub_epi32(base, Octaves ? s[i] : high_product(shift_left(s[i], x.up), x.multiplier));
 #pragma GCC unroll 2
     for (int i = 0; i < Count; i += 2, to += 32) {
-      store(to, _mm512_srli_epi16(_mm512_permutex2var_epi16(u[i], low_halves, u[i + 1]), 1));
+      store(to, _mm512_avg_epu16(_mm512_permutex2var_epi16(u[i], low_halves, u[i + 1]), ones));
       store(to + 64, _mm512_permutex2var_epi16(u[i], high_halves, u[i + 1]));
     }
   }

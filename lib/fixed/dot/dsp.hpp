@@ -50,7 +50,7 @@ struct dsp_core {
 
   // Negative when a key lies above the base. Two keys at a time are rounded, summed and stored.
   static FOVEA_COMPACT int32_t weigh(const int32_t* t, int32_t base, element* to, int rows, uint32_t& total) {
-    horner h = {base, 0, -1291 * (1 << 17), 7513, -22478, (32510 << 15) + (1 << 14)};
+    horner h = {base, 0, -1270 * (1 << 17), 3672, -11313, (16255 << 15) + (1 << 14)};
     int32_t sum = static_cast<int32_t>(total), ones = 0x10001;
     asm("" : "+r"(h.c3), "+r"(h.c2), "+r"(h.c1), "+r"(h.c0), "+r"(ones));
     for (const int32_t* end = t + fixed_block; t != end; t += 4, to += 4 * rows)
@@ -74,11 +74,12 @@ struct dsp_core {
     FOVEA_COMPACT uint32_t twice_weight(int32_t t) {
       const int32_t below = base - t;
       sign |= below;
-      const int32_t u = __builtin_arm_usat(below, 21), f = (u >> 1) & 0x7fff; // below zero: `sign` tells
+      const int32_t u = __builtin_arm_usat(below, 21),
+                    h = ((u >> 1) & 0x7fff) - 32768; // `sign` tells of u < 0
       int32_t y, z;
-      asm("smmlar %0, %1, %2, %3" : "=r"(y) : "r"(c3), "r"(f), "r"(c2));
-      asm("smmlar %0, %1, %2, %3" : "=r"(z) : "r"(left_shift(y, 17)), "r"(f), "r"(c1));
-      return static_cast<uint32_t>((z * f + c0) >> 15) * 2 >> (u >> 16);
+      asm("smmlar %0, %1, %2, %3" : "=r"(y) : "r"(c3), "r"(h), "r"(c2));
+      asm("smmlar %0, %1, %2, %3" : "=r"(z) : "r"(left_shift(y, 17)), "r"(h), "r"(c1));
+      return static_cast<uint32_t>((z * h + c0) >> 15) * 2 >> (u >> 16);
     }
   };
 

@@ -138,11 +138,13 @@ struct helium_dot : helium_writer {
     vstrbq_s16(to + fixed_block, vrshrq_n_s16(y, 8));
   }
   static FOVEA_COMPACT int16x8_t weights_of(int16x8_t whole, int16x8_t fraction) {
-    const int16x8_t f = vreinterpretq_s16_u16(vshrq_n_u16(vreinterpretq_u16_s16(fraction), 1));
-    int16x8_t y = vdupq_n_s16(-1291);
-    y = vqrdmlashq_n_s16(y, f, 7513);
-    y = vqrdmlashq_n_s16(y, f, -22478);
-    y = vqrdmlashq_n_s16(y, f, 32510);
+    // f - 1 in Q15: an average with ones is half of a number plus 2^15.
+    const int16x8_t h = vreinterpretq_s16_u16(
+        vrhaddq_u16(vreinterpretq_u16_s16(fraction), vdupq_n_u16(65535)));
+    int16x8_t y = vdupq_n_s16(-1270);
+    y = vqrdmlashq_n_s16(y, h, 3672);
+    y = vqrdmlashq_n_s16(y, h, -11313);
+    y = vqrdmlashq_n_s16(y, h, 16255);
     return vrshlq_s16(y, vnegq_s16(vminq_s16(whole, vdupq_n_s16(16))));
   }
 

@@ -9,7 +9,7 @@ namespace fovea::fixed {
 struct summands_of_cubic { // four registers each
   int16_t at[3][32];
   constexpr summands_of_cubic() : at{} {
-    for (int i = 0; i < 32; ++i) at[0][i] = 7513, at[1][i] = -22478, at[2][i] = 32510;
+    for (int i = 0; i < 32; ++i) at[0][i] = 3672, at[1][i] = -11313, at[2][i] = 16255;
   }
 };
 static constexpr summands_of_cubic cubic_summands;
@@ -18,60 +18,55 @@ static constexpr summands_of_cubic cubic_summands;
 // Constants are pinned to registers: gcc would compute them again for each row.
 struct neon_weigher : neon_registers, weigher_defaults {
   int16x8_t least = vdupq_n_s16(-16);
-  uint16x8_t odd = vdupq_n_u16(65534);
-#if defined(__ARM_FEATURE_QRDMX) && defined(__aarch64__)
-  int16x8_t cubic = vdupq_n_s16(-1291);
-#else
-  int16x8_t cubic = vdupq_n_s16(1291);
-#endif
-  FOVEA_INLINE neon_weigher() { asm("" : "+w"(least), "+w"(odd), "+w"(cubic)); }
+  int16x8_t cubic = vdupq_n_s16(-1270);
+  FOVEA_INLINE neon_weigher() { asm("" : "+w"(least), "+w"(cubic)); }
 
-  // 2^-f for f = 0 .. 1 in Q15, given -f.
+  // 2^-f for f = 0 .. 1 in Q15, given h = f - 1.
 #if defined(__ARM_FEATURE_QRDMX) && defined(__aarch64__)
-  // SQRDMLSH overwrites its summand. Summands are loaded again, four registers at a time; gcc would copy
+  // SQRDMLAH overwrites its summand. Summands are loaded again, four registers at a time; gcc would copy
   // them.
-  FOVEA_INLINE void exp2(const int16x8_t* f, int16x8_t (&y)[4]) const {
+  FOVEA_INLINE void exp2(const int16x8_t* h, int16x8_t (&y)[4]) const {
     const int16_t* c = cubic_summands.at[0];
     register int16x8_t a0 asm("v16"), a1 asm("v17"), a2 asm("v18"), a3 asm("v19");
     asm("ld1 {v16.8h-v19.8h}, [%[c]], #64\n"
         "ld1 {v20.8h-v23.8h}, [%[c]], #64\n"
-        "sqrdmlsh v16.8h, %[cubic].8h, %[f0].8h\n"
-        "sqrdmlsh v17.8h, %[cubic].8h, %[f1].8h\n"
-        "sqrdmlsh v18.8h, %[cubic].8h, %[f2].8h\n"
-        "sqrdmlsh v19.8h, %[cubic].8h, %[f3].8h\n"
-        "sqrdmlsh v20.8h, v16.8h, %[f0].8h\n"
-        "sqrdmlsh v21.8h, v17.8h, %[f1].8h\n"
-        "sqrdmlsh v22.8h, v18.8h, %[f2].8h\n"
-        "sqrdmlsh v23.8h, v19.8h, %[f3].8h\n"
+        "sqrdmlah v16.8h, %[cubic].8h, %[h0].8h\n"
+        "sqrdmlah v17.8h, %[cubic].8h, %[h1].8h\n"
+        "sqrdmlah v18.8h, %[cubic].8h, %[h2].8h\n"
+        "sqrdmlah v19.8h, %[cubic].8h, %[h3].8h\n"
+        "sqrdmlah v20.8h, v16.8h, %[h0].8h\n"
+        "sqrdmlah v21.8h, v17.8h, %[h1].8h\n"
+        "sqrdmlah v22.8h, v18.8h, %[h2].8h\n"
+        "sqrdmlah v23.8h, v19.8h, %[h3].8h\n"
         "ld1 {v16.8h-v19.8h}, [%[c]]\n"
-        "sqrdmlsh v16.8h, v20.8h, %[f0].8h\n"
-        "sqrdmlsh v17.8h, v21.8h, %[f1].8h\n"
-        "sqrdmlsh v18.8h, v22.8h, %[f2].8h\n"
-        "sqrdmlsh v19.8h, v23.8h, %[f3].8h\n"
+        "sqrdmlah v16.8h, v20.8h, %[h0].8h\n"
+        "sqrdmlah v17.8h, v21.8h, %[h1].8h\n"
+        "sqrdmlah v18.8h, v22.8h, %[h2].8h\n"
+        "sqrdmlah v19.8h, v23.8h, %[h3].8h\n"
         : [c] "+r"(c), "=&w"(a0), "=&w"(a1), "=&w"(a2), "=&w"(a3)
-        : [cubic] "w"(cubic), [f0] "w"(f[0]), [f1] "w"(f[1]), [f2] "w"(f[2]), [f3] "w"(f[3]),
+        : [cubic] "w"(cubic), [h0] "w"(h[0]), [h1] "w"(h[1]), [h2] "w"(h[2]), [h3] "w"(h[3]),
           "m"(cubic_summands)
         : "v20", "v21", "v22", "v23");
     y[0] = a0, y[1] = a1, y[2] = a2, y[3] = a3;
   }
 #else
-  FOVEA_INLINE void exp2(const int16x8_t* f, int16x8_t (&y)[4]) const {
+  FOVEA_INLINE void exp2(const int16x8_t* h, int16x8_t (&y)[4]) const {
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) { // the first two steps with their signs turned
-      y[i] = vsubq_s16(vdupq_n_s16(-7513), vqrdmulhq_s16(cubic, f[i]));
-      y[i] = vsubq_s16(vdupq_n_s16(22478), vqrdmulhq_s16(y[i], f[i]));
-      y[i] = vaddq_s16(vqrdmulhq_s16(y[i], f[i]), vdupq_n_s16(32510));
+    for (int i = 0; i < 4; ++i) {
+      y[i] = vaddq_s16(vqrdmulhq_s16(cubic, h[i]), vdupq_n_s16(3672));
+      y[i] = vaddq_s16(vqrdmulhq_s16(y[i], h[i]), vdupq_n_s16(-11313));
+      y[i] = vaddq_s16(vqrdmulhq_s16(y[i], h[i]), vdupq_n_s16(16255));
     }
   }
 #endif
 
-  // How far keys lie below the reference, eight keys a register: whole octaves, negative, and the rest in
-  // Q15. A reference that rises does not change the rest.
+  // How far keys lie below the reference, eight keys a register: whole octaves, negative, and the rest less
+  // 1 in Q15. A reference that rises does not change the rest.
   struct key_distances {
     int16x8_t whole[8], rest[8];
   };
 
-  // above: t - (reference << 16) + 65535, whose high half is -k and whose low half 65535 - (u & 65535).
+  // t - (reference << 16) + 65535 has -k as its high half, and 65535 - (u & 65535) as its low half.
   template <bool Octaves>
   FOVEA_INLINE void find_distances(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference,
                                    key_distances& to) const {
@@ -88,7 +83,7 @@ struct neon_weigher : neon_registers, weigher_defaults {
       for (int i = 0; i < 2; ++i) {
         const int16x8x2_t half = vuzpq_s16(vreinterpretq_s16_s32(x[2 * i]),
                                            vreinterpretq_s16_s32(x[2 * i + 1]));
-        to.rest[j + i] = vreinterpretq_s16_u16(vhsubq_u16(vreinterpretq_u16_s16(half.val[0]), odd));
+        to.rest[j + i] = vmvnq_s16(vreinterpretq_s16_u16(vshrq_n_u16(vreinterpretq_u16_s16(half.val[0]), 1)));
         to.whole[j + i] = half.val[1];
       }
     }

@@ -202,14 +202,14 @@ struct plain_weights {
 
   // Negative when a key lies above the base.
   static FOVEA_COMPACT int32_t weigh(const int32_t* t, int32_t base, Element* to, int rows, uint32_t& sum) {
-    int32_t sign = 0, c3 = -1291, c2 = summand(7513), c1 = summand(-22478), c0 = summand(32510); // exp2_cubic
+    int32_t sign = 0, c3 = -1270, c2 = summand(3672), c1 = summand(-11313), c0 = summand(16255); // exp2_cubic
     asm("" : "+r"(c3), "+r"(c2), "+r"(c1), "+r"(c0)); // compilers would make long constants anew for each key
     for (const int32_t* end = t + fixed_block; t != end; ++t, to += rows) {
       const int32_t below = base - *t;
       sign |= below;
-      const int32_t u = Core::cap(below), f = (u >> 1) & 0x7fff, y = (c3 * f + c2) >> 15,
-                    z = (y * f + c1) >> 15;
-      const int32_t weight = ((((z * f + c0) >> 15) * 2 >> (u >> 16)) + 1) >> 1; // as shift_weight
+      const int32_t u = Core::cap(below), h = ((u >> 1) & 0x7fff) - 32768, y = (c3 * h + c2) >> 15,
+                    z = (y * h + c1) >> 15;
+      const int32_t weight = ((((z * h + c0) >> 15) * 2 >> (u >> 16)) + 1) >> 1; // as shift_weight
       sum += static_cast<uint32_t>(weight);
       *to = static_cast<Element>(weight);
     }

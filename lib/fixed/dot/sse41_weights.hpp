@@ -44,19 +44,19 @@ struct sse41_weigher : sse41_registers, weigher_defaults {
         u[h] = _mm_shuffle_epi8(_mm_sub_epi32(base, t), halves);
       }
       const reg whole = _mm_unpackhi_epi64(u[0], u[1]);
-      store(fractions + j, _mm_srli_epi16(_mm_unpacklo_epi64(u[0], u[1]), 1));
+      store(fractions + j, _mm_avg_epu16(_mm_unpacklo_epi64(u[0], u[1]), _mm_set1_epi16(-1)));
       store(octaves + j, whole);
       nearest = _mm_min_epi16(nearest, whole);
     }
     return nearest;
   }
 
-  // -2^-f in Q15, negative because the shift that follows multiplies by -2^(15-k): -32768 is a number, 32768
+  // -2^-f in Q15, given h = f - 1; negative because the shift that follows multiplies by -2^(15-k): -32768 is a number, 32768
   // is not.
-  static FOVEA_INLINE reg negative_exp2(reg f) {
-    reg y = _mm_add_epi16(_mm_mulhrs_epi16(_mm_set1_epi16(-1291), f), _mm_set1_epi16(7513));
-    y = _mm_add_epi16(_mm_mulhrs_epi16(y, f), _mm_set1_epi16(-22478));
-    return _mm_sub_epi16(_mm_set1_epi16(-32510), _mm_mulhrs_epi16(y, f));
+  static FOVEA_INLINE reg negative_exp2(reg h) {
+    reg y = _mm_add_epi16(_mm_mulhrs_epi16(_mm_set1_epi16(-1270), h), _mm_set1_epi16(3672));
+    y = _mm_add_epi16(_mm_mulhrs_epi16(y, h), _mm_set1_epi16(-11313));
+    return _mm_sub_epi16(_mm_set1_epi16(-16255), _mm_mulhrs_epi16(y, h));
   }
   static FOVEA_INLINE reg shift(reg y, reg k) { // k >= 16 sets bit 7 and gives 0
     const reg lows = _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, -128, -64, -32, -16, -8, -4, -2, -1);

@@ -47,7 +47,7 @@ struct thumb_core : plain_weights<int32_t, thumb_core> {
   // exp2_cubic and shift_weight. Keys 32 octaves below the base, or above it, get weight 0. Negative if a key
   // lies above the base.
   static FOVEA_COMPACT int32_t weigh(const int32_t* t, int32_t base, element* to, int, uint32_t& sum) {
-    int32_t sign = 0, u, f, y;
+    int32_t sign = 0, u, h, y;
     asm volatile(
         ".syntax unified\n"
         "1:\n"
@@ -56,11 +56,13 @@ struct thumb_core : plain_weights<int32_t, thumb_core> {
         "orrs %[sign], %[u]\n"
         "lsrs %[y], %[u], #21\n"
         "bne 3f\n"
-        "lsls %[f], %[u], #16\n"
-        "lsrs %[f], %[f], #17\n"
+        "mvns %[h], %[u]\n" // no register is left for 32768
+        "lsls %[h], %[h], #16\n"
+        "lsrs %[h], %[h], #17\n"
+        "mvns %[h], %[h]\n"
         "mov %[y], %[c3]\n"
         ".irp c, %[c2], %[c1], %[c0]\n"
-        "muls %[y], %[f], %[y]\n"
+        "muls %[y], %[h], %[y]\n"
         "add %[y], \\c\n"
         "asrs %[y], %[y], #15\n"
         ".endr\n"
@@ -77,10 +79,10 @@ struct thumb_core : plain_weights<int32_t, thumb_core> {
         "3: movs %[y], #0\n"
         "b 2b\n"
         "4:"
-        : [t] "+l"(t), [to] "+l"(to), [sum] "+l"(sum), [sign] "+l"(sign), [u] "=&l"(u), [f] "=&l"(f),
+        : [t] "+l"(t), [to] "+l"(to), [sum] "+l"(sum), [sign] "+l"(sign), [u] "=&l"(u), [h] "=&l"(h),
           [y] "=&l"(y)
-        : [base] "l"(base), [end] "h"(t + fixed_block), [c3] "h"(-1291), [c2] "h"(summand(7513)),
-          [c1] "h"(summand(-22478)), [c0] "h"(summand(32510))
+        : [base] "l"(base), [end] "h"(t + fixed_block), [c3] "h"(-1270), [c2] "h"(summand(3672)),
+          [c1] "h"(summand(-11313)), [c0] "h"(summand(16255))
         : "cc", "memory");
     return sign;
   }
