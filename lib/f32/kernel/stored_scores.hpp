@@ -19,7 +19,8 @@ struct load_stored : load_whole {
 // four, if there is one: tiles of floats fill up groups, too.
 template <class Isa, class Use>
 FOVEA_INLINE void by_few_rows(int row, int rows, Use use) {
-  for (const int end = row + rows; row < end;) {
+  const int end = row + rows;
+  while (row < end) {
     int left = end - row < stored_rows ? end - row : stored_rows;
     if (left == 3 && rows > stored_rows) left = 2;
     with_shape(typename Isa::shapes{}, left, [&](auto s) FOVEA_LAMBDA_INLINE {
