@@ -6,8 +6,12 @@
 
 namespace fovea::f32 {
 
-// Do these rows see the same keys of the block?
-inline bool see_the_same(const key_runs& runs, int row, int rows) {
+// Do these rows see the same keys of the block, and does none of them finish before another? A row that
+// finishes is written with its group, and never comes back.
+inline bool act_together(const block& b, int row, int rows) {
+  const key_runs& runs = b.runs;
+  for (const int finished : {b.finished_before, b.finished_after})
+    if (b.writes_output && finished > row && finished < row + rows) return false;
   for (int run = runs.first; run < 2; ++run)
     for (int r = row + 1; r < row + rows; ++r)
       if (runs.from[run][r] != runs.from[run][row] || runs.to[run][r] != runs.to[run][row]) return false;
@@ -25,7 +29,7 @@ FOVEA_INLINE void each_few(const block& b, int row, int rows, Use use) {
   };
   by_few_rows<Isa>(row, rows, [&](auto shape_of_rows, int r) FOVEA_LAMBDA_INLINE {
     using whole = decltype(shape_of_rows);
-    if (whole::rows > 1 && see_the_same(b.runs, r, whole::rows)) {
+    if (whole::rows > 1 && act_together(b, r, whole::rows)) {
       if (group_works(b, r, whole::rows)) use(whole{}, group_at(r, whole::rows));
       return;
     }
