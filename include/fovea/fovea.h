@@ -262,6 +262,10 @@ FOVEA_API size_t fovea_partials_size(const fovea_attention *a);
  * FOVEA_UP16(keys) * dim floats. */
 FOVEA_API int32_t fovea_pack_keys(float *panels, int32_t at, const float *rows, ptrdiff_t row_stride,
                                   int32_t count, int32_t dim);
+/* The same for panels of `dtype`, FOVEA_F16 or FOVEA_BF16, from rows of `row_dtype`: the same type, whose bits
+ * are moved, or FOVEA_F32, rounded to nearest even. The panels hold FOVEA_UP16(keys) * dim halves. */
+FOVEA_API int32_t fovea_pack_keys_as(int32_t dtype, void *panels, int32_t at, int32_t row_dtype,
+                                     const void *rows, ptrdiff_t row_stride, int32_t count, int32_t dim);
 
 FOVEA_API int32_t fovea_isa(void);            /* the best ISA here; 0 if all calls are refused here */
 FOVEA_API int32_t fovea_has_isa(int32_t isa); /* 1 if a call may ask for it here */
