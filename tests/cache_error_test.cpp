@@ -90,7 +90,7 @@ struct drawn_call {
       fovea_in in_k = {}, in_v = {};
       in_k.data = k.data() + at * dim, in_k.head_stride = keys * dim;
       in_v.data = v.data() + at * v_dim, in_v.head_stride = keys * v_dim;
-      REQUIRE(fovea_cache_append(image.data(), &in_k, &in_v, std::min(64, to - at)) == FOVEA_OK);
+      REQUIRE(fovea_cache_append(image.data(), &in_k, &in_v, to - at < 64 ? to - at : 64) == FOVEA_OK);
     }
   }
 
