@@ -133,7 +133,7 @@ std::string pictures(const machine_limits& machine, const std::vector<result>& r
   std::vector<drawing> all;
   std::vector<result> floats; // the roofs are those of floats
   std::copy_if(results.begin(), results.end(), std::back_inserter(floats),
-               [](const result& r) { return !r.what.integers(); });
+               [](const result& r) { return r.what.type == dtype::f32; });
   if (!floats.empty()) all.push_back(roofline(machine.levels, machine.of_isas, floats));
   if (!before.empty()) all.push_back(against_bars(results, before, path));
   return svg_page("fovea on " + machine_name(), all);

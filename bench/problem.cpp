@@ -66,10 +66,12 @@ problem::problem(const work& w)
       integer_q_(query_bytes(w) / sizeof(float)),
       integer_cache_(2 * kv_elements(w)),
       integer_out_(query_bytes(w) / sizeof(float)),
-      scales_(sizeof(fovea_fixed_scale) * static_cast<size_t>(w.q_heads)) {
+      scales_(sizeof(fovea_fixed_scale) * static_cast<size_t>(w.q_heads)),
+      half_cache_(halves() ? w.cache_bytes() : 1) {
   fill(q_, 1);
   fill(cache_, 2);
-  if (w.integers()) quantise();
+  if (w.integers() || w.type == dtype::int8_kv) quantise();
+  if (halves()) round_to_halves();
   if (w.k_layout == FOVEA_PANELS) pack_keys();
 }
 
@@ -104,19 +106,46 @@ void problem::quantise() {
   }
 }
 
+// One row of halves after the other is a panel of keys with one dim, sixteen keys side by side: so the packing of
+// keys also rounds rows.
+void problem::round_to_halves() {
+  const int32_t type = work_.type == dtype::f16 ? FOVEA_F16 : FOVEA_BF16, head = work_.keys * work_.dim;
+  uint16_t* to = static_cast<uint16_t*>(half_cache_.data());
+  const float* from = cache_.floats();
+  for (int32_t h = 0; h < 2 * work_.kv_heads; ++h, to += head, from += head) {
+    const bool in_rows = h >= work_.kv_heads || work_.k_layout == FOVEA_ROWS;
+    check(in_rows ? fovea_pack_keys_as(type, to, 0, FOVEA_F32, from, 1, head, 1)
+                  : fovea_pack_keys_as(type, to, 0, FOVEA_F32, from, work_.dim, work_.keys, work_.dim),
+          "fovea_pack_keys_as");
+  }
+}
+
 fovea_attention problem::call(int32_t isa) const {
   fovea_attention a = {};
   a.q.data = q_.data();
   a.k.data = cache_.data();
   a.k.layout = work_.k_layout;
   a.v.data = cache_.floats() + count(cache_) / 2;
+  if (halves()) {
+    a.k.data = half_cache_.data();
+    a.v.data = static_cast<const uint16_t*>(half_cache_.data()) + kv_elements(work_);
+    a.k.dtype = a.v.dtype = work_.type == dtype::f16 ? FOVEA_F16 : FOVEA_BF16;
+  }
+  if (work_.type == dtype::int8_kv) {
+    a.k.data = integer_cache_.data();
+    a.v.data = static_cast<const int8_t*>(integer_cache_.data()) + kv_elements(work_);
+    a.k.dtype = a.v.dtype = FOVEA_I8;
+    a.v.layout = work_.k_layout;
+    a.flags |= FOVEA_SCALE;
+    a.scale = static_cast<float>(unit) / 8;
+  }
   a.out.data = out_.data();
   a.q_heads = work_.q_heads;
   a.kv_heads = work_.kv_heads;
   a.dim = work_.dim;
   a.queries = work_.queries;
   a.keys = work_.keys;
-  a.flags = work_.causal ? FOVEA_CAUSAL : 0;
+  a.flags |= work_.causal ? FOVEA_CAUSAL : 0;
   a.isa = isa;
   return a;
 }

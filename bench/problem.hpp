@@ -40,7 +40,9 @@ class problem {
   fovea_attention call(int32_t isa) const; // a work of integers has the same numbers as floats too
   fovea_fixed_attention integer_call(int32_t integer_isa) const; // of a work of integers
   float_inputs inputs() const;                                   // of a work of integers from floats
-  const page_buffer& cache() const { return work_.integers() ? integer_cache_ : cache_; } // K, then V
+  const page_buffer& cache() const {                             // K, then V
+    return work_.type == dtype::f32 ? cache_ : halves() ? half_cache_ : integer_cache_;
+  }
 
   void spoil();            // fills the result with NaN, so that an old result is not taken for a new one
   bool finite() const;     // every number of the result
@@ -49,10 +51,12 @@ class problem {
  private:
   void pack_keys();
   void quantise();
+  void round_to_halves();
+  bool halves() const { return work_.type == dtype::f16 || work_.type == dtype::bf16; }
   bool float_output() const { return !work_.integers() || work_.from_floats(); }
 
   work work_;
-  page_buffer q_, cache_, out_, integer_q_, integer_cache_, integer_out_, scales_;
+  page_buffer q_, cache_, out_, integer_q_, integer_cache_, integer_out_, scales_, half_cache_;
 };
 
 // Quantises the heads of this part: each tensor of each head gets a scale of its own.

@@ -70,7 +70,7 @@ std::vector<field> fields(const result& r) {
   std::vector<field> known = {
       {"work", quoted(r.what.name())},
       {"isa", quoted(r.isa_name())},
-      {"dtype", quoted(r.what.integers() ? "int8" : "f32")},
+      {"dtype", quoted(r.what.dtype_name())},
       {"q_heads", format("%d", r.what.q_heads)},
       {"kv_heads", format("%d", r.what.kv_heads)},
       {"dim", format("%d", r.what.dim)},

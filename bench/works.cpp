@@ -41,6 +41,16 @@ constexpr work table[] = {
     {"decode GQA",       8,  2,  64,    1, 2048, false, FOVEA_PANELS},
     {"decode GQA",       8,  2,  64,    1, 8192, false, FOVEA_ROWS},
     {"decode GQA",       8,  2,  64,    1, 8192, false, FOVEA_PANELS},
+    {"f16 prefill",      8,  8,  64,  512,  512, false, FOVEA_ROWS,   dtype::f16},
+    {"f16 decode",       8,  8,  64,    1, 2048, false, FOVEA_ROWS,   dtype::f16},
+    {"f16 decode",       8,  8,  64,    1, 2048, false, FOVEA_PANELS, dtype::f16},
+    {"f16 decode",       8,  8,  64,    1, 8192, false, FOVEA_PANELS, dtype::f16},
+    {"f16 decode GQA",   8,  2,  64,    1, 2048, false, FOVEA_PANELS, dtype::f16},
+    {"bf16 decode",      8,  8,  64,    1, 2048, false, FOVEA_PANELS, dtype::bf16},
+    {"int8 KV prefill",  8,  8,  64,  512,  512, false, FOVEA_PANELS, dtype::int8_kv},
+    {"int8 KV decode",   8,  8,  64,    1, 2048, false, FOVEA_PANELS, dtype::int8_kv},
+    {"int8 KV decode",   8,  8,  64,    1, 8192, false, FOVEA_PANELS, dtype::int8_kv},
+    {"int8 KV decode GQA", 8, 2, 64,    1, 2048, false, FOVEA_PANELS, dtype::int8_kv},
     {"int8 prefill",     8,  8,  64,  128,  128, false, FOVEA_ROWS,   dtype::int8},
     {"int8 prefill",     8,  8,  64,  512,  512, false, FOVEA_ROWS,   dtype::int8},
     {"int8 decode",      8,  8,  64,    1, 2048, false, FOVEA_PANELS, dtype::int8},
@@ -69,8 +79,23 @@ std::string work::name() const {
 double work::flops() const { return 4.0 * q_heads * queries * keys * dim * (causal ? 0.5 : 1.0); }
 
 size_t work::cache_bytes() const {
-  const size_t element = integers() ? sizeof(int8_t) : sizeof(float);
+  const size_t element = type == dtype::f32                          ? sizeof(float)
+                         : type == dtype::f16 || type == dtype::bf16 ? sizeof(int16_t)
+                                                                     : sizeof(int8_t);
   return 2 * element * static_cast<size_t>(kv_heads) * static_cast<size_t>(keys) * static_cast<size_t>(dim);
+}
+
+const char* work::dtype_name() const {
+  switch (type) {
+    case dtype::f32:
+      return "f32";
+    case dtype::f16:
+      return "f16";
+    case dtype::bf16:
+      return "bf16";
+    default:
+      return "int8";
+  }
 }
 
 std::vector<work> works_with(const std::string& filter) {

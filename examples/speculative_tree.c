@@ -1,5 +1,5 @@
-/* Speculative decoding: a small model drafts a tree of tokens, one call of attention looks at all of them, and
- * the path that the large model agrees with stays in the cache. C99.
+/* Speculative decoding: a small model drafts a tree of tokens, one call of attention looks at all of them,
+ * and the path that the large model agrees with stays in the cache. C99.
  *
  * Instead of models there are tables: what matters here is which tokens go where. */
 #include <stdint.h>
@@ -88,7 +88,7 @@ static int decode_plainly(int text[tokens]) {
   return 1;
 }
 
-/* The small model. It is right unless the position is a multiple of four; its second guess is another word. */
+/* The small model. It is right unless the position is a multiple of four; a second guess is another word. */
 static void draft(const int text[tokens], int last, int length, int guess[nodes]) {
   guess[0] = last;
   for (int node = 1; node < nodes; ++node) {

@@ -1,6 +1,6 @@
-/* An encoder of speech that hears its input in chunks: a frame sees its whole chunk and two chunks before it.
- * The frames stand in a ring, so memory does not grow. Each result has the bits of the same attention over the
- * whole recording. C99. */
+/* An encoder of speech that hears its input in chunks: a frame sees its whole chunk and two chunks before
+ * it. The frames stand in a ring, so memory does not grow. Each result has the bits of the same attention
+ * over the whole recording. C99. */
 #include <stdio.h>
 #include <string.h>
 

@@ -135,6 +135,32 @@ TEST_CASE("int8 cache under float queries: behind a prefix, at every split point
   }
 }
 
+TEST_CASE("int8 cache under float queries: few rows, of which some end with a block") {
+  for (int32_t v_dim : {7, 16, 40}) {
+    const cache_case c = {"", 1, 1, 16, v_dim, 300, 0, 0, 260, true};
+    const fovea_cache_shape shape = c.shape();
+    int8_block image(shape);
+    REQUIRE(fovea_cache_init(image.data(), image.size(), &shape) == FOVEA_OK);
+    model m{c, 3};
+    REQUIRE(m.append_to(image.data(), 258) == FOVEA_OK); // position 255 is the last one of a block
+    for (int32_t queries = 2; queries <= 9; ++queries) {
+      INFO("v_dim ", v_dim, ", queries ", queries);
+      isas::for_each([&](int32_t isa) {
+        const std::vector<float> together = floats_on_cache(m, {image.data()}, queries, isa);
+        for (int32_t i = 0; i < queries; ++i) { // the same query alone
+          float_call one(m, queries);
+          one.a.q.data = &one.q[static_cast<size_t>(i * c.dim)], one.a.queries = 1;
+          one.a.flags |= FOVEA_POSITION, one.a.position = m.length - queries + i;
+          CHECK(fovea_cache_view(image.data(), nullptr, &one.a) == FOVEA_OK);
+          const std::vector<float> alone = one.run(isa);
+          CHECK(std::memcmp(&together[static_cast<size_t>(i * v_dim)], alone.data(),
+                            static_cast<size_t>(v_dim) * sizeof(float)) == 0);
+        }
+      });
+    }
+  }
+}
+
 TEST_CASE("int8 cache under float queries: random histories") {
   random_histories<history<float_queries>>(sizeof(void*) == 8 ? 60 : 8, 25);
 }

@@ -14,7 +14,7 @@ const cache_shape contiguous[] = {
     {"v narrower than a vector", 2, 2, 20, 3, 50, 0, 0},
     {"over a border of blocks", 2, 1, 4, 16, 270, 0, 0},
     {"f16", 2, 2, 5, 19, 41, 0, 0, FOVEA_F16},
-    {"f16 in whole panels", 2, 1, 16, 8, 288, 0, 0, FOVEA_F16},
+    {"f16 over a border of blocks, whole vectors", 2, 1, 16, 24, 288, 0, 0, FOVEA_F16},
     {"bf16", 3, 2, 6, 3, 37, 0, 0, FOVEA_BF16},
 };
 

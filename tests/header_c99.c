@@ -22,12 +22,51 @@ static unsigned char layer_scratch[FOVEA_LAYER_SCRATCH(3, 3, 4, 2, 1, 2, 2)];
 static int8_t key_panels[FOVEA_FIXED_PANELS(2, 3)], value_panels[FOVEA_FIXED_PANELS(2, 2)];
 
 static FOVEA_CACHE_ALIGN unsigned char cache[FOVEA_CACHE_BYTES(1, 3, 2, 2, FOVEA_F32)];
+static FOVEA_CACHE_ALIGN unsigned char
+    byte_cache[FOVEA_CACHE_BYTES(1, 3, 2, 2, FOVEA_I8) + FOVEA_CACHE_SCALES(1, 2) + FOVEA_CACHE_MEAN(1, 3)];
 
 static const int32_t dtypes[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I16};
 static const int32_t layouts[] = {FOVEA_ROWS, FOVEA_PANELS};
 static const int32_t isas[] = {FOVEA_ISA_BEST, FOVEA_SCALAR, FOVEA_SSE41,  FOVEA_AVX2,
                                FOVEA_AVX512,   FOVEA_NEON,   FOVEA_NEON64, FOVEA_SCALAR_NO_FMA};
 static const int32_t flags = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
+
+/* Structs keep their sizes from version to version; a pattern stands in what were reserved words. */
+static int layouts_are_right(void) {
+  const size_t pointer = sizeof(void *), rest = pointer == 4 ? 4 : 0;
+  return offsetof(fovea_attention, pattern) == offsetof(fovea_attention, segments) + pointer &&
+         offsetof(fovea_fixed_attention, pattern) == offsetof(fovea_fixed_attention, segments) + pointer &&
+         sizeof(fovea_attention) == offsetof(fovea_attention, pattern) + pointer + 2 * rest &&
+         sizeof(fovea_fixed_attention) == offsetof(fovea_fixed_attention, pattern) + pointer + rest &&
+         sizeof(fovea_pattern) == pointer + 24 && (pointer != 8 || sizeof(fovea_attention) == 432) &&
+         (pointer != 8 || sizeof(fovea_fixed_attention) == 392);
+}
+
+/* A chain of drafts sees what causal attention sees; in chunks of one key a query sees its own. */
+static int attends_by_pattern(void) {
+  static const int16_t parents[2] = {-1, 0};
+  const float q[4] = {1, 2, 3, 4}, k[4] = {4, 3, 2, 1}, v[4] = {1, 2, 3, 5};
+  float causal[4], chain[4], alone[4];
+  fovea_pattern pattern = {0};
+  fovea_attention a = {0};
+  a.q.data = q;
+  a.k.data = k;
+  a.v.data = v;
+  a.q_heads = 1;
+  a.dim = a.queries = a.keys = 2;
+  a.flags = FOVEA_CAUSAL;
+  a.out.data = causal;
+  if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 0;
+  a.pattern = &pattern;
+  pattern.parents = parents;
+  a.out.data = chain;
+  if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 0;
+  pattern.parents = NULL;
+  pattern.chunk = 1;
+  a.out.data = alone;
+  if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 0;
+  return memcmp(causal, chain, sizeof causal) == 0 && alone[2] > 2.9999f && alone[2] < 3.0001f;
+}
 
 static int constants_are_right(void) {
   const int32_t status = FOVEA_RANGE | FOVEA_ARG_PART << 8;
@@ -180,6 +219,38 @@ static int caches(void) {
   return out[0] > 1.99999f && out[0] < 2.00001f && out[1] > 19.9999f && out[1] < 20.0001f;
 }
 
+/* Nearly, of bytes, with smoothed keys and a bound of the error. */
+static int caches_bytes(void) {
+  const float q[3] = {0, 0, 0}, k[6] = {1, 2, 3, 4, 5, 6}, v[4] = {1, 10, 3, 30};
+  float out[2] = {-1, -1}, bound[1] = {-1};
+  fovea_cache_shape shape = {0};
+  fovea_attention a = {0};
+  fovea_in mean = {0}, keys = {0}, values = {0};
+  shape.kv_heads = 1;
+  shape.dim = 3;
+  shape.v_dim = 2;
+  shape.capacity = 2;
+  shape.dtype = FOVEA_I8;
+  shape.k_largest = 8;
+  shape.v_largest = 32;
+  shape.smooth_keys = 1;
+  mean.data = keys.data = k;
+  values.data = v;
+  a.q.data = q;
+  a.out.data = out;
+  a.q_heads = 1;
+  a.queries = 1;
+  if (fovea_cache_size(&shape) != sizeof byte_cache) return 0;
+  if (fovea_cache_init(byte_cache, sizeof byte_cache, &shape) != FOVEA_OK) return 0;
+  if (fovea_cache_set_mean(byte_cache, &mean) != FOVEA_OK) return 0;
+  if (fovea_cache_mean(byte_cache)[2] != 3.0f) return 0;
+  if (fovea_cache_append(byte_cache, &keys, &values, 2) != FOVEA_OK) return 0;
+  if (fovea_cache_view(byte_cache, NULL, &a) != FOVEA_OK) return 0;
+  if (fovea_attend(&a, scratch, sizeof scratch) != FOVEA_OK) return 0;
+  if (fovea_cache_error(byte_cache, &a, bound) != FOVEA_OK) return 0;
+  return bound[0] < 0.2f && out[1] > 20.0f - bound[0] && out[1] < 20.0f + bound[0];
+}
+
 static int zeroed_structs_are_defaults(void) {
   fovea_attention by_memset, by_initialiser = {0};
   memset(&by_memset, 0, sizeof by_memset);
@@ -200,5 +271,8 @@ int fovea_header_c99(void) {
   if (!multiplies()) return 9;
   if (!caches()) return 10;
   if (!runs_a_layer()) return 11;
+  if (!caches_bytes()) return 12;
+  if (!layouts_are_right()) return 13;
+  if (!attends_by_pattern()) return 14;
   return 0;
 }

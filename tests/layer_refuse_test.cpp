@@ -221,6 +221,17 @@ TEST_CASE("layers_without_weights_are_refused_where_heads_are_cut_out_of_them") 
   p.layer.q.packed = nullptr;
   CHECK(fovea_run_layer(&d.call, scratch.data(), scratch.size()) == (FOVEA_NULL | FOVEA_ARG_Q << 8));
   CHECK((d.y.nothing_written() && scratch.nothing_written()));
+
+  layer_problem of_context({"W_Q, W_K, W_V in one", 32, 32, 2, 2, 16, 16, true, true, false, false, false});
+  layer_data c(of_context, two);
+  data::guarded<float> kv(FOVEA_LAYER_KV_BYTES(6, 2, 2, 16, 16) / sizeof(float));
+  data::guarded<unsigned char> own(FOVEA_LAYER_KV_SCRATCH(32, 2, 16));
+  const auto status = [&] {
+    return fovea_project_context(&c.call, kv.data(), kv.size() * sizeof(float), own.data(), own.size());
+  };
+  of_context.layer.q.packed = nullptr;
+  CHECK(status() == (FOVEA_NULL | FOVEA_ARG_V << 8));
+  CHECK((kv.nothing_written() && own.nothing_written()));
 }
 
 TEST_CASE("contexts_are_refused_with_the_name_of_the_argument") {

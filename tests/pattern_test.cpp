@@ -1,5 +1,5 @@
-// Trees of drafts and chunks: the bits of the same call with a bool mask that says the same, and of the written
-// arithmetic, where positions count.
+// Trees of drafts and chunks: the bits of the same call with a bool mask that says the same, and of the
+// written arithmetic, where positions count.
 #include "isas.hpp"
 #include "numerics.hpp"
 #include "problem.hpp"

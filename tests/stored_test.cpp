@@ -77,6 +77,9 @@ std::vector<shape> more_shapes() {
           .causal()
           .window(90, -1)
           .keep_first(7),
+      shape("a tree of drafts").heads(6, 2).dims(24, 40).lengths(9, 270).tree(5).window(262, 0),
+      shape("a tree with ALiBi").heads(2).dims(24, 40).lengths(6, 70).tree(6).alibi(),
+      shape("chunks").heads(4, 2).dims(24, 40).lengths(30, 300).chunk(9, 3),
       shape("rows apart").heads(4, 2).dims(20, 12).lengths(18, 40).causal().in(storage::padded_rows),
       shape("tokens first").heads(4, 2).dims(33, 7).lengths(1, 70).in(storage::tokens_first),
       shape("the widest values under the narrowest keys").dims(1, 1024).lengths(2, 18),

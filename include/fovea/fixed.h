@@ -88,7 +88,7 @@ typedef struct fovea_fixed_attention {
   fovea_fixed_mask bias;                /* int32_t octaves in Q16 that are added; INT32_MIN masks */
   const int32_t *alibi; /* [q_heads] octaves in Q16 that are subtracted per key of distance; null = none */
   const int32_t *sinks; /* [q_heads] octaves in Q16 of a logit without a key; null = none */
-  fovea_part part; /* as in fovea.h; rows are never split, so a unit is one row or more with all of its keys */
+  fovea_part part; /* as in fovea.h; rows are never split, so a unit has all keys of its rows */
   int32_t isa;     /* FOVEA_FIXED_BEST, or exactly that one */
   int32_t softcap; /* 0. Not offered in integers: any other number is FOVEA_UNSUPPORTED */
   /* As in fovea.h; data of k, v, key_multipliers and value_weights is not used. */

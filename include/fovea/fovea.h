@@ -194,12 +194,12 @@ typedef struct fovea_weights {
   int32_t stage, reserved;
 } fovea_weights;
 
-/* A share of the work of a call. The work is cut into units: rows of one KV head, and with partials of one span
- * of 4,096 keys. Rows times keys of a unit are at most 4,096, unless it is one row, and it has 32 rows at most.
- * Where there are at least as many parts as units, each part is one unit or nothing: slices of bounded time for
- * a control loop. Else parts cost about the same. A part behind the last unit returns FOVEA_OK in under 200
- * instructions. It reads only part, heads, queries, keys and partials; other fields that are wrong are refused
- * by the parts before it. No bit depends on parts. */
+/* A share of the work of a call. The work is cut into units: rows of one KV head, and with partials of one
+ * span of 4,096 keys. A unit is one row, or up to 32 rows whose number times the keys is at most 4,096.
+ * Where there are at least as many parts as units, each part is one unit or nothing: slices of bounded time
+ * for a control loop. Else parts cost about the same. A part behind the last unit returns FOVEA_OK in under
+ * 200 instructions. It reads only part, heads, queries, keys and partials; other fields that are wrong are
+ * refused by the parts before it. No bit depends on parts. */
 typedef struct fovea_part {
   int32_t index, count; /* {0, 0} = all the work */
 } fovea_part;
@@ -225,10 +225,10 @@ typedef struct fovea_segments {
 #define FOVEA_TREE_MAX 1024
 typedef struct fovea_pattern {
   /* null, or [queries]: a tree of drafts, as in speculative decoding. The last `queries` keys are those of
-   * the queries. Query i follows query parents[i], which is less than i, or the cache if it is -1; of the
-   * last `queries` keys it sees only its own and those of the queries it follows, near or far. Its position,
-   * and that of its key, is the number of keys before its path: the key of query 0 plus its depth in the
-   * tree. FOVEA_CAUSAL must be set, and up to FOVEA_TREE_MAX queries are allowed. */
+   * the queries. parents[i] is the query that query i follows, less than i, or -1: it follows the cache. Of
+   * the last `queries` keys a query sees its own and those of its parent, its parent's parent, and so on.
+   * The position of a query, and of its key, is the key of query 0 plus the number of these parents; a given
+   * `position` must be that key. Needs FOVEA_CAUSAL, and at most FOVEA_TREE_MAX queries. */
   const int16_t *parents;
   /* Keys of a chunk, or 0. Chunks begin at multiples of it. A query sees the whole chunk of its position,
    * with FOVEA_CAUSAL up to its position, and `left_chunks` chunks before it; negative: all. */
@@ -290,6 +290,10 @@ FOVEA_API size_t fovea_partials_size(const fovea_attention *a);
  * FOVEA_UP16(keys) * dim floats. */
 FOVEA_API int32_t fovea_pack_keys(float *panels, int32_t at, const float *rows, ptrdiff_t row_stride,
                                   int32_t count, int32_t dim);
+/* The same for panels of `dtype`, FOVEA_F16 or FOVEA_BF16, from rows of `row_dtype`: the same type, whose bits
+ * are moved, or FOVEA_F32, rounded to nearest even. The panels hold FOVEA_UP16(keys) * dim halves. */
+FOVEA_API int32_t fovea_pack_keys_as(int32_t dtype, void *panels, int32_t at, int32_t row_dtype,
+                                     const void *rows, ptrdiff_t row_stride, int32_t count, int32_t dim);
 
 FOVEA_API int32_t fovea_isa(void);            /* the best ISA here; 0 if all calls are refused here */
 FOVEA_API int32_t fovea_has_isa(int32_t isa); /* 1 if a call may ask for it here */

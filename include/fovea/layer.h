@@ -64,8 +64,9 @@ typedef struct fovea_layer_call {
   void *cache;                /* null. Keys and values of earlier tokens: not in this version */
   /* Options of the attention, for each sequence alike: flags, position, window, prefix, keep_first, scale,
    * softcap, alibi, sinks, mask, lse, weights, a pattern without parents, and isa. All else is zero. In
-   * self-attention the position of token 0 is 0 if it is not given. Of several sequences, lse [heads][queries] and weights
-   * [heads][queries][keys that count] of the first come before those of the second, and so on. */
+   * self-attention the position of token 0 is 0 if it is not given. Of several sequences, lse
+   * [heads][queries] and weights [heads][queries][keys that count] of the first come before those of the
+   * second, and so on. */
   fovea_attention how;
   int32_t fixed_isa;          /* of products of integers, and of FOVEA_I8 attention */
   int32_t stage;              /* 0: the whole call. FOVEA_LAYER_PROJECT and on: one stage, for workers */

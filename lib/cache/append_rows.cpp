@@ -23,19 +23,19 @@ void append_f32(appending& a) {
   });
 }
 
-// Numbers of a row as they are kept: keys less the mean key, where the cache has one.
-struct kept_row {
-  const float* row;
-  const float* mean; // null: none
-  float operator[](int32_t n) const { return mean ? row[n] - mean[n] : row[n]; }
+// A row of keys less the mean key.
+struct smoothed_row {
+  const float *row, *mean;
+  float operator[](int32_t n) const { return row[n] - mean[n]; }
 };
-auto keys_of(const appending& a) {
-  return [&a](int32_t g, int32_t i) {
-    return kept_row{a.k.row<float>(g, i), a.c.smoothed() ? a.c.mean(g) : nullptr};
-  };
+auto floats_of(const rows& in) {
+  return [&in](int32_t g, int32_t i) { return in.row<float>(g, i); };
 }
-auto values_of(const appending& a) {
-  return [&a](int32_t g, int32_t i) { return kept_row{a.v.row<float>(g, i), nullptr}; };
+// Calls use(keys) with rows of floats as they come, or of floats less the mean key.
+template <class Use>
+int32_t with_keys(const appending& a, Use use) {
+  if (!a.c.smoothed()) return use(floats_of(a.k));
+  return use([&a](int32_t g, int32_t i) { return smoothed_row{a.k.row<float>(g, i), a.c.mean(g)}; });
 }
 
 // Writes narrow(row[n]) for each number of the rows key(head, token) and value(head, token).
@@ -63,9 +63,9 @@ void append_halves(appending& a) {
       [&](int32_t g, int32_t i) { return a.v.row<uint16_t>(g, i); }, [](uint16_t x) { return x; });
 }
 
-template <class Bits>
-void append_rounded(appending& a) {
-  append_numbers<typename Bits::stored>(a, keys_of(a), values_of(a),
+template <class Bits, class Key>
+void append_rounded(appending& a, Key key) {
+  append_numbers<typename Bits::stored>(a, key, floats_of(a.v),
                                         [](float x) { return Bits::narrow(bits_of(x)); });
 }
 
@@ -81,25 +81,23 @@ bool overflows(const appending& a, const rows& in, Rows kept, int32_t dim, uint3
   return false;
 }
 
-int32_t append_floats(appending& a) {
+template <class Key>
+int32_t append_floats(appending& a, Key key) {
   const fovea_cache_shape& s = a.c.shape();
-  if (s.dtype == FOVEA_F32 && !a.c.smoothed()) {
-    append_f32(a);
-    return FOVEA_OK;
-  }
   uint32_t too_large = 0x7f800000u;
   if (s.dtype == FOVEA_F16) too_large = 0x477ff000u; // 65,520
   if (s.dtype == FOVEA_BF16) too_large = 0x7f7f8000u;
-  if (overflows(a, a.k, keys_of(a), s.dim, too_large)) return refusal(FOVEA_RANGE, FOVEA_ARG_K);
-  if (overflows(a, a.v, values_of(a), s.v_dim, too_large)) return refusal(FOVEA_RANGE, FOVEA_ARG_V);
-  if (s.dtype == FOVEA_F32) append_rounded<linear::f32_bits>(a);
-  if (s.dtype == FOVEA_F16) append_rounded<linear::f16_bits>(a);
-  if (s.dtype == FOVEA_BF16) append_rounded<linear::bf16_bits>(a);
+  if (overflows(a, a.k, key, s.dim, too_large)) return refusal(FOVEA_RANGE, FOVEA_ARG_K);
+  if (overflows(a, a.v, floats_of(a.v), s.v_dim, too_large)) return refusal(FOVEA_RANGE, FOVEA_ARG_V);
+  if (s.dtype == FOVEA_F32) append_rounded<linear::f32_bits>(a, key);
+  if (s.dtype == FOVEA_F16) append_rounded<linear::f16_bits>(a, key);
+  if (s.dtype == FOVEA_BF16) append_rounded<linear::bf16_bits>(a, key);
   return FOVEA_OK;
 }
 
 // The largest number of a row without its sign. NaN and infinity are larger than all others.
-uint32_t size_bits(const kept_row& row, int32_t dim) {
+template <class Row>
+uint32_t size_bits(const Row& row, int32_t dim) {
   uint32_t largest = 0;
   for (int32_t c = 0; c < dim; ++c) {
     const uint32_t bits = size_bits(row[c]);
@@ -120,19 +118,19 @@ int32_t check_sizes(const appending& a, Rows kept, int32_t dim, float largest) {
 }
 
 // A row becomes bytes at to(c); returns its multiplier.
-template <class Place>
-int32_t quantize_row(const kept_row& row, int32_t dim, float largest, int32_t greatest, Place to) {
+template <class Row, class Place>
+int32_t quantize_row(const Row& row, int32_t dim, float largest, int32_t greatest, Place to) {
   const int32_t by = multiplier_for(float_of(size_bits(row, dim)), largest, greatest);
   const float step = static_cast<float>(by) * unit_of(largest, greatest);
   for (int32_t c = 0; c < dim; ++c) *to(c) = quantize(row[c], step);
   return by;
 }
 
-int32_t append_quantised(appending& a) {
+template <class Key>
+int32_t append_quantised(appending& a, Key k) {
   const opened& c = a.c;
   const fovea_cache_shape& s = c.shape();
-  const auto k = keys_of(a);
-  const auto v = values_of(a);
+  const auto v = floats_of(a.v);
   if (const int32_t reason = check_sizes(a, k, s.dim, s.k_largest)) return refusal(reason, FOVEA_ARG_K);
   if (const int32_t reason = check_sizes(a, v, s.v_dim, s.v_largest)) return refusal(reason, FOVEA_ARG_V);
   write_tokens(a, [&](int32_t g, int32_t at, int32_t i, int32_t count) {
@@ -161,8 +159,12 @@ int32_t fovea_cache_append(void* image, const fovea_in* k, const fovea_in* v, in
   if (const int32_t status = check_append(image, k, v, tokens, dtype, a)) return status;
   const opened& c = a.c;
   if (dtype == FOVEA_F32) {
-    if (c.scaled()) return append_quantised(a);
-    return c.holds_int8() ? refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K) : append_floats(a);
+    if (c.scaled()) return with_keys(a, [&](auto key) { return append_quantised(a, key); });
+    if (c.holds_int8()) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
+    if (c.shape().dtype != FOVEA_F32 || c.smoothed())
+      return with_keys(a, [&](auto key) { return append_floats(a, key); });
+    append_f32(a);
+    return FOVEA_OK;
   }
   if (dtype != c.shape().dtype || c.scaled() || c.smoothed()) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
   if (dtype == FOVEA_I8) {

@@ -1,5 +1,5 @@
-// Trees of drafts: which keys a query sees where the keys before it are not all on its path. A tree hides keys
-// one by one, and only in blocks that hold drafts, or in which windows of its queries begin.
+// Trees of drafts: which keys a query sees where the keys before it are not all on its path. A tree hides
+// keys one by one, and only in blocks that hold drafts, or in which windows of its queries begin.
 #pragma once
 #include "common/validate.hpp"
 
@@ -60,9 +60,11 @@ struct tree_path {
   }
 };
 
-// A tree of a call whose pattern, sizes and kept keys have been checked.
-template <class Call>
-FOVEA_ONCE int32_t check_tree(const Call& a, draft_tree& t, byte_range& bytes) {
+// A tree of a call whose pattern, sizes and kept keys have been checked. Kept keys of p.see, a visibility,
+// end before the drafts.
+template <class Call, class Plan>
+FOVEA_ONCE int32_t check_tree(const Call& a, Plan& p, byte_range& bytes) {
+  draft_tree& t = p.tree;
   t.parents = a.pattern->parents;
   if (!(a.flags & FOVEA_CAUSAL)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
   if (a.queries > FOVEA_TREE_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_QUERIES);
@@ -78,6 +80,9 @@ FOVEA_ONCE int32_t check_tree(const Call& a, draft_tree& t, byte_range& bytes) {
   if (bytes.begin % sizeof *t.parents) return refusal(FOVEA_ALIGN, FOVEA_ARG_PARENT);
   for (int32_t i = 0; i < t.count; ++i)
     if (t.parents[i] < -1 || t.parents[i] >= i) return refusal(FOVEA_RANGE, FOVEA_ARG_PARENT);
+  p.see.tree = true;
+  p.see.prefix = t.kept < t.first ? t.kept : t.first;
+  p.see.keep = 0;
   return FOVEA_OK;
 }
 

@@ -21,8 +21,8 @@ struct visibility {
   bool tree;                  // the window of query 0 begins before that of any other
 };
 
-// Where the chunk of position p begins; behind no key if p is negative. Positions are below 2^32, so that small
-// cores need no long division.
+// Where the chunk of position p begins; before all keys if p is negative. Positions are below 2^32, so that
+// small cores need no long division.
 constexpr int64_t chunk_begin(int64_t p, int64_t chunk) {
   const uint32_t size = static_cast<uint32_t>(chunk);
   return p < 0 ? -chunk : int64_t{static_cast<uint32_t>(p) / size * size};

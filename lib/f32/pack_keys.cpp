@@ -1,67 +1,101 @@
-// Keys into panels, as a cache does at append: whole panels by the kernel of this machine, single keys one by
-// one.
+// Keys into panels, as a cache does at append. Panels of floats: whole ones by the kernel of this machine, single
+// keys one by one. Panels of halves: key by key, by their bits.
 #include "common/build.hpp"
 
+#include "common/bits.hpp"
 #include "f32/kernel.hpp"
 
+namespace fovea::f32 {
 namespace {
 
-void scatter(float* panel, int lane, const float* row, int32_t dim) {
-  for (int32_t c = 0; c < dim; ++c) panel[c * 16 + lane] = row[c];
-}
+// What is packed, with the sizes of both elements.
+struct packing {
+  void* panels;
+  const void* rows;
+  ptrdiff_t stride;
+  int32_t at, count, dim;
+  uint32_t out_bytes, in_bytes;
+};
 
-int32_t check(const float* panels, int32_t at, const float* rows, ptrdiff_t stride, int32_t count,
-              int32_t dim) {
-  using fovea::refusal;
-  if (dim < 1 || dim > fovea::f32::greatest_dim) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
-  if (count < 0 || count > fovea::f32::greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
-  if (at < 0 || at > fovea::f32::greatest_count - count) return refusal(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
-  if (count > 1 && stride < 0) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
-  if (count && !rows) return refusal(FOVEA_NULL, FOVEA_ARG_K);
-  if (count && !panels) return refusal(FOVEA_NULL, FOVEA_ARG_OUT);
-  if (reinterpret_cast<uintptr_t>(rows) % alignof(float)) return refusal(FOVEA_ALIGN, FOVEA_ARG_K);
-  if (reinterpret_cast<uintptr_t>(panels) % alignof(float)) return refusal(FOVEA_ALIGN, FOVEA_ARG_OUT);
+int32_t check(const packing& p) {
+  if (p.dim < 1 || p.dim > greatest_dim) return refusal(FOVEA_SIZE, FOVEA_ARG_DIM);
+  if (p.count < 0 || p.count > greatest_count) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
+  if (p.at < 0 || p.at > greatest_count - p.count) return refusal(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
+  if (p.count > 1 && p.stride < 0) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
+  if (p.count && !p.rows) return refusal(FOVEA_NULL, FOVEA_ARG_K);
+  if (p.count && !p.panels) return refusal(FOVEA_NULL, FOVEA_ARG_OUT);
+  if (reinterpret_cast<uintptr_t>(p.rows) & (p.in_bytes - 1)) return refusal(FOVEA_ALIGN, FOVEA_ARG_K);
+  if (reinterpret_cast<uintptr_t>(p.panels) & (p.out_bytes - 1)) return refusal(FOVEA_ALIGN, FOVEA_ARG_OUT);
   return FOVEA_OK;
 }
 
 // The bytes that are written and read must not meet. All panels up to the last one written must fit the
 // address space.
-int32_t check_overlap(const float* panels, int32_t at, const float* rows, ptrdiff_t stride, int32_t count,
-                      int32_t dim) {
-  using namespace fovea;
-  using namespace fovea::f32;
-  if (count == 0) return FOVEA_OK;
-  const int32_t first = at / 16, end = (at + count + 15) / 16;
-  const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(dim);
+int32_t check_overlap(const packing& p) {
+  if (p.count == 0) return FOVEA_OK;
+  const int32_t first = p.at / 16, end = (p.at + p.count + 15) / 16;
+  const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(p.dim);
   size_t in, all;
   byte_range read, written;
-  if (!bytes_of({1, count, 0, stride, dim}, sizeof(float), in) || !range_of(rows, in, read))
+  if (!bytes_of({1, p.count, 0, p.stride, p.dim}, p.in_bytes, in) || !range_of(p.rows, in, read))
     return refusal(FOVEA_OVERFLOW, FOVEA_ARG_K);
-  if (!bytes_of({1, end, 0, panel, panel}, sizeof(float), all) || !range_of(panels, all, written))
+  if (!bytes_of({1, end, 0, panel, panel}, p.out_bytes, all) || !range_of(p.panels, all, written))
     return refusal(FOVEA_OVERFLOW, FOVEA_ARG_OUT);
-  written.begin += static_cast<uintptr_t>(first) * static_cast<uintptr_t>(panel) * sizeof(float);
+  written.begin += static_cast<uintptr_t>(first) * static_cast<uintptr_t>(panel) * p.out_bytes;
   return meet(read, written) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : int32_t{FOVEA_OK};
 }
 
+// Calls move(element of the panels, element of the rows) for all numbers of one key.
+template <class Move>
+void scatter(const packing& p, int32_t i, Move move) {
+  const int32_t key = p.at + i;
+  ptrdiff_t to = static_cast<ptrdiff_t>(key / 16) * 16 * p.dim + key % 16, from = i * p.stride;
+  for (int32_t c = 0; c < p.dim; ++c, to += 16, ++from) move(to, from);
+}
+
 } // namespace
+} // namespace fovea::f32
 
 int32_t fovea_pack_keys(float* panels, int32_t at, const float* rows, ptrdiff_t row_stride, int32_t count,
                         int32_t dim) {
-  const ptrdiff_t stride = row_stride ? row_stride : dim;
-  if (const int32_t s = check(panels, at, rows, stride, count, dim)) return s;
-  if (const int32_t s = check_overlap(panels, at, rows, stride, count, dim)) return s;
-  const int32_t isa = fovea::f32::find_isa(FOVEA_ISA_BEST);
+  using namespace fovea::f32;
+  const packing p{panels, rows, row_stride ? row_stride : dim, at, count, dim, sizeof(float), sizeof(float)};
+  if (const int32_t s = check(p)) return s;
+  if (const int32_t s = check_overlap(p)) return s;
+  const int32_t isa = find_isa(FOVEA_ISA_BEST);
   for (int32_t i = 0; i < count;) {
     const int32_t key = at + i, left = count - i;
-    float* panel = panels + static_cast<ptrdiff_t>(key / 16) * 16 * dim;
-    const float* row = rows + i * stride;
     if (isa >= 0 && key % 16 == 0 && left >= 16) {
-      fovea::f32::run_at(isa, fovea::f32::pack_job{row, stride, dim, panel});
+      run_at(isa, pack_job{rows + i * p.stride, p.stride, dim,
+                           panels + static_cast<ptrdiff_t>(key / 16) * 16 * dim});
       i += 16;
     } else {
-      scatter(panel, key % 16, row, dim);
+      scatter(p, i, [&](ptrdiff_t to, ptrdiff_t from) { panels[to] = rows[from]; });
       ++i;
     }
+  }
+  return FOVEA_OK;
+}
+
+int32_t fovea_pack_keys_as(int32_t dtype, void* panels, int32_t at, int32_t row_dtype, const void* rows,
+                           ptrdiff_t row_stride, int32_t count, int32_t dim) {
+  using namespace fovea;
+  using namespace fovea::f32;
+  if (dtype != FOVEA_F16 && dtype != FOVEA_BF16) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_DTYPE);
+  if (row_dtype != FOVEA_F32 && row_dtype != dtype) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
+  const bool narrows = row_dtype == FOVEA_F32;
+  const packing p{panels, rows, row_stride ? row_stride : dim, at, count, dim, 2, narrows ? 4u : 2u};
+  if (const int32_t s = check(p)) return s;
+  if (const int32_t s = check_overlap(p)) return s;
+  uint16_t* const out = static_cast<uint16_t*>(panels);
+  for (int32_t i = 0; i < count; ++i) {
+    if (narrows)
+      scatter(p, i, [&](ptrdiff_t to, ptrdiff_t from) {
+        out[to] = rounded_half(static_cast<const float*>(rows)[from], dtype);
+      });
+    else
+      scatter(p, i,
+              [&](ptrdiff_t to, ptrdiff_t from) { out[to] = static_cast<const uint16_t*>(rows)[from]; });
   }
   return FOVEA_OK;
 }

@@ -24,17 +24,6 @@ int32_t check_offered(const fovea_attention& a) {
   return FOVEA_OK;
 }
 
-// Runs of keys end before the drafts, or with the query's own draft.
-int32_t check_drafts(const fovea_attention& a, plan& p) {
-  p.tree.parents = nullptr;
-  if (!a.pattern || !a.pattern->parents) return FOVEA_OK;
-  if (const int32_t s = check_tree(a, p.tree, p.bytes.in[footprint::parents])) return s;
-  p.see.tree = true;
-  p.see.prefix = smaller(p.tree.kept, p.tree.first);
-  p.see.keep = 0;
-  return FOVEA_OK;
-}
-
 // A denormal scale has lost its bits before it meets a score.
 int32_t check_scale(const fovea_attention& a, plan& p) {
   if (!(a.flags & FOVEA_SCALE)) {
@@ -287,7 +276,9 @@ int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* type
   p.first_span = a.first_key / span_keys;
   p.spans = a.keys ? static_cast<int32_t>((p.see.end - 1) / span_keys) - p.first_span + 1 : 0;
   no_options(p.bytes);
-  if (const int32_t s = check_drafts(a, p)) return s;
+  p.tree.parents = nullptr;
+  if (a.pattern && a.pattern->parents)
+    if (const int32_t s = check_tree(a, p, p.bytes.in[footprint::parents])) return s;
   if (const int32_t s = check_tensors(a, types, p)) return s;
   if (const int32_t s = check_modifiers(a, p)) return s;
   if (const int32_t s = check_segments(a, p)) return s;

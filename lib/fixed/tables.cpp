@@ -59,15 +59,6 @@ class tables_of {
   int32_t status_ = FOVEA_OK;
 };
 
-// Runs of keys end before the drafts, or with the query's own draft.
-FOVEA_ONCE int32_t check_drafts(const fovea_fixed_attention& a, fixed_plan& p) {
-  if (const int32_t s = check_tree(a, p.tree, p.tables.at[p.tables.count++])) return s;
-  p.see.tree = true;
-  p.see.prefix = p.tree.kept < p.tree.first ? p.tree.kept : p.tree.first;
-  p.see.keep = 0;
-  return FOVEA_OK;
-}
-
 } // namespace
 
 int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p) {
@@ -84,7 +75,8 @@ int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p) {
   if (!a.q.zero_point) p.sums.data = nullptr;
   p.octaves_by_key = p.multipliers.data || p.sums.data || p.mask.data || p.bias.data || p.alibi;
   if (const int32_t s = tables.status()) return s;
-  return a.pattern && a.pattern->parents ? check_drafts(a, p) : int32_t{FOVEA_OK};
+  if (!a.pattern || !a.pattern->parents) return FOVEA_OK;
+  return check_tree(a, p, p.tables.at[p.tables.count++]);
 }
 
 } // namespace fovea::fixed

@@ -48,12 +48,15 @@ FOVEA_INLINE Reg join_fours(const Reg (&x)[4], Op op) {
 
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   static constexpr bool joins_rows = true, four_row_shapes = true, fetches_values = true;
-  static constexpr bool divides_by_products = true, narrows_32 = true, widens_bf16 = true;
+  static constexpr bool divides_by_products = true, narrows_32 = true, widens_bf16 = true, widens_s8 = true;
   static constexpr int pin_sums_from = 13; // of 16 registers
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m256>(sum, a, b); }
   static FOVEA_INLINE reg load_bf16(const uint16_t* p) {
     const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
+  }
+  static FOVEA_INLINE reg load_s8(const int8_t* p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
 #if defined(__F16C__)
   static constexpr bool converts_f16 = true, narrows_f16 = true;
@@ -89,7 +92,7 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
 struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   static constexpr bool joins_rows = true, scores_4x4 = true, tells_fraction = true, fetches_values = true;
   static constexpr bool divides_by_products = true, converts_f16 = true, narrows_f16 = true,
-                        widens_bf16 = true;
+                        widens_bf16 = true, widens_s8 = true;
   static constexpr int pin_sums_from = 29; // of 32
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m512>(sum, a, b); }
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {
@@ -101,6 +104,9 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   static FOVEA_INLINE reg load_bf16(const uint16_t* p) {
     const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+  }
+  static FOVEA_INLINE reg load_s8(const int8_t* p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
   }
   // x - its nearest integer; of infinity 0.
   static FOVEA_INLINE reg fraction(reg x) {

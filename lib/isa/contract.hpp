@@ -43,6 +43,8 @@ struct isa_defaults {
   static constexpr bool widens_bf16 = false;
   // store_f16(p, x): a register rounded to float16 numbers, by an instruction.
   static constexpr bool narrows_f16 = false;
+  // load_s8(p): a register of bytes as floats, where the compiler makes too much of it.
+  static constexpr bool widens_s8 = false;
   // The largest tiles prefetch values.
   static constexpr bool fetches_values = false;
   // Rows of several KV heads that may share a tile; 0 where that does not pay.
@@ -135,6 +137,8 @@ constexpr bool keeps_contract() {
     static_assert(std::is_same_v<decltype(&Isa::store_f16), void (*)(uint16_t*, reg)>, "store_f16");
   if constexpr (Isa::widens_bf16)
     static_assert(std::is_same_v<decltype(&Isa::load_bf16), reg (*)(const uint16_t*)>, "load_bf16");
+  if constexpr (Isa::widens_s8)
+    static_assert(std::is_same_v<decltype(&Isa::load_s8), reg (*)(const int8_t*)>, "load_s8");
   if constexpr (Isa::columns_at_once == 8)
     static_assert(std::is_same_v<decltype(&Isa::column), reg (*)(const reg(&)[8], int)>, "column");
   if constexpr (Isa::scores_4x4) {

@@ -27,6 +27,8 @@ struct s8_element {
   static FOVEA_INLINE typename Isa::reg bytes_to_floats(const stored* p) {
     if constexpr (Isa::lanes == 1) {
       return static_cast<float>(*p);
+    } else if constexpr (Isa::widens_s8) {
+      return Isa::load_s8(p);
     } else {
       using lanes = lane_words<Isa::lanes>;
       typename lanes::bytes b;

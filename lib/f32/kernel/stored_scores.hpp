@@ -15,20 +15,22 @@ struct load_stored : load_whole {
   }
 };
 
-// Calls use(shape, row) for rows row .. row+rows-1 in groups of at most four. Three rows alone take a shape of
-// four, if there is one: tiles of floats fill up groups, too.
+// Shapes are few, so that a type takes little code: one row, and four where the ISA has such a shape.
+template <int Rows>
+void shape_of(shape_list<>);
+template <int Rows, class Shape, class... Smaller>
+auto shape_of(shape_list<Shape, Smaller...>)
+    -> std::conditional_t<Shape::rows == Rows, Shape, decltype(shape_of<Rows>(shape_list<Smaller...>{}))>;
+template <class Isa, int Rows>
+using stored_shape = decltype(shape_of<Rows>(typename Isa::shapes{}));
+
+// Calls use(shape, row) for all rows. Three rows alone take a shape of four: tiles of floats fill up groups, too.
 template <class Isa, class Use>
 FOVEA_INLINE void by_few_rows(int row, int rows, Use use) {
   const int end = row + rows;
-  while (row < end) {
-    int left = end - row < stored_rows ? end - row : stored_rows;
-    if (left == 3 && rows > stored_rows) left = 2;
-    with_shape(typename Isa::shapes{}, left, [&](auto s) FOVEA_LAMBDA_INLINE {
-      using shape = decltype(s);
-      if constexpr (shape::rows <= stored_rows) use(s, row);
-      row += shape::rows;
-    });
-  }
+  if constexpr (!std::is_void_v<stored_shape<Isa, 4>>)
+    for (; end - row >= 4 || (end - row == 3 && rows == 3); row += 4) use(stored_shape<Isa, 4>{}, row);
+  for (; row < end; ++row) use(stored_shape<Isa, 1>{}, row);
 }
 
 // Panels of one piece: keys from .. to-1 of a block, multiples of sixteen.
@@ -79,20 +81,31 @@ FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, floa
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + key + 16 * n); });
 }
 
+// One row and one panel.
+template <class Isa, class Element>
+__attribute__((noinline)) void score_stored_panel(const stored_panels& k, const float* q, float* s, int key,
+                                                  Element element) {
+  score_stored_tile<Isa, shape<1, 1>>(k, q, s, key, element);
+}
+
+// One row has few chains: with sixteen lanes it takes twice as many panels at once.
+template <class Isa, class Shape>
+using shape_of_scores = std::conditional_t<Shape::rows == 1 && Isa::lanes == 16, shape<1, 8>, Shape>;
+
 template <class Isa, class Element>
 __attribute__((noinline)) void score_stored_panels(const stored_panels& panels, const float* q, float* s,
                                                    int row, int rows) {
   const stored_panels k = panels;
-  by_few_rows<Isa>(row, rows, [&](auto shape_of_rows, int r) FOVEA_LAMBDA_INLINE {
-    using whole = decltype(shape_of_rows);
-    const float* q_rows = q + r * static_cast<ptrdiff_t>(k.dim);
-    float* s_rows = s + r * score_stride;
+  const auto rows_of_q = [&](int r) { return q + r * static_cast<ptrdiff_t>(k.dim); };
+  by_few_rows<Isa>(row, rows, [&](auto shape_of_rows, int first) FOVEA_LAMBDA_INLINE {
+    using whole = shape_of_scores<Isa, decltype(shape_of_rows)>;
     int key = k.from;
     for (; key <= k.to - 16 * whole::vectors; key += 16 * whole::vectors)
-      score_stored_tile<Isa, whole>(k, q_rows, s_rows, key, Element{});
+      score_stored_tile<Isa, whole>(k, rows_of_q(first), s + first * score_stride, key, Element{});
     if constexpr (whole::vectors > 1)
       for (; key < k.to; key += 16)
-        score_stored_tile<Isa, shape<whole::rows, 1>>(k, q_rows, s_rows, key, Element{});
+        for (int r = first; r < first + whole::rows; ++r)
+          score_stored_panel<Isa>(k, rows_of_q(r), s + r * score_stride, key, Element{});
   });
 }
 

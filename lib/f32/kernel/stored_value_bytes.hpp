@@ -6,8 +6,12 @@
 
 namespace fovea::f32 {
 
-// Do these rows see the same keys of the block?
-inline bool see_the_same(const key_runs& runs, int row, int rows) {
+// Do these rows see the same keys of the block, and does none of them finish before another? A row that
+// finishes is written with its group, and never comes back.
+inline bool act_together(const block& b, int row, int rows) {
+  const key_runs& runs = b.runs;
+  for (const int finished : {b.finished_before, b.finished_after})
+    if (b.writes_output && finished > row && finished < row + rows) return false;
   for (int run = runs.first; run < 2; ++run)
     for (int r = row + 1; r < row + rows; ++r)
       if (runs.from[run][r] != runs.from[run][row] || runs.to[run][r] != runs.to[run][row]) return false;
@@ -25,16 +29,12 @@ FOVEA_INLINE void each_few(const block& b, int row, int rows, Use use) {
   };
   by_few_rows<Isa>(row, rows, [&](auto shape_of_rows, int r) FOVEA_LAMBDA_INLINE {
     using whole = decltype(shape_of_rows);
-    // In the next block they may see different keys. So rows that finish here do not share a group with others.
-    const bool some_finish = r < b.finished_after && b.finished_after < r + whole::rows;
-    if (whole::rows > 1 && !some_finish && see_the_same(b.runs, r, whole::rows)) {
+    if (whole::rows > 1 && act_together(b, r, whole::rows)) {
       if (group_works(b, r, whole::rows)) use(whole{}, group_at(r, whole::rows));
       return;
     }
-    with_shape(typename Isa::shapes{}, 1, [&](auto one) {
-      for (int i = r; i < r + whole::rows; ++i)
-        if (group_works(b, i, 1)) use(one, group_at(i, 1));
-    });
+    for (int i = r; i < r + whole::rows; ++i)
+      if (group_works(b, i, 1)) use(stored_shape<Isa, 1>{}, group_at(i, 1));
   });
 }
 
@@ -99,25 +99,33 @@ __attribute__((noinline)) void add_last_bytes(const tile_job& job, const block& 
 }
 
 template <class Isa, class Shape>
+FOVEA_INLINE void add_byte_tile(const tile_job& job, const block& b, int32_t kv_head,
+                                const value_phase<s8_element>& z, const value_group<s8_element>& g, int c) {
+  accumulator<Isa, Shape> acc;
+  add_quads<Isa, Shape>(job, b, kv_head, g.row, c, acc);
+  store_tile(z, g, whole_columns<s8_element>{{c, c, 16}}, acc);
+}
+
+// Columns from c on that fill no tile, row by row.
+template <class Isa>
+__attribute__((noinline)) void add_rest_of_bytes(const tile_job& job, const block& b, int32_t kv_head,
+                                                 const value_phase<s8_element>& z, value_group<s8_element> g,
+                                                 int rows, int first) {
+  for (const int end = g.row + rows; g.row < end; ++g.row) {
+    int c = first;
+    for (; c + 16 <= z.v_dim; c += 16) add_byte_tile<Isa, shape<1, 1>>(job, b, kv_head, z, g, c);
+    if (c < z.v_dim) add_last_bytes<Isa>(job, b, kv_head, z, g);
+  }
+}
+
+template <class Isa, class Shape>
 __attribute__((noinline)) void add_byte_tiles(const tile_job& job, const block& b, int32_t kv_head,
                                               const value_phase<s8_element>& z,
                                               const value_group<s8_element>& g) {
   constexpr int width = 16 * Shape::vectors;
   int c = 0;
-  for (; c + width <= z.v_dim; c += width) {
-    accumulator<Isa, Shape> acc;
-    add_quads<Isa, Shape>(job, b, kv_head, g.row, c, acc);
-    store_tile(z, g, whole_columns<s8_element>{{c, c, 16}}, acc);
-  }
-  if constexpr (Shape::vectors > 1)
-    for (; c + 16 <= z.v_dim; c += 16) {
-      accumulator<Isa, shape<Shape::rows, 1>> acc;
-      add_quads<Isa, shape<Shape::rows, 1>>(job, b, kv_head, g.row, c, acc);
-      store_tile(z, g, whole_columns<s8_element>{{c, c, 16}}, acc);
-    }
-  if (c == z.v_dim) return;
-  value_group<s8_element> of_row = g;
-  for (; of_row.row < g.row + Shape::rows; ++of_row.row) add_last_bytes<Isa>(job, b, kv_head, z, of_row);
+  for (; c + width <= z.v_dim; c += width) add_byte_tile<Isa, Shape>(job, b, kv_head, z, g, c);
+  if (c < z.v_dim) add_rest_of_bytes<Isa>(job, b, kv_head, z, g, Shape::rows, c);
 }
 
 // Cores without vectors: column by column.

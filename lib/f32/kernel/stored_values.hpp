@@ -19,29 +19,40 @@ FOVEA_INLINE void stored_value_tile(const value_phase<Element>& z, const key_run
            count, c, acc);
     }
   if (z.masked && leaked(acc))
-    return exact_values<Isa, Shape::lanes, Element>(z, runs, g, Shape::rows, Shape::vectors, c);
+    return exact_values<Isa, Shape::lanes, Element>(z, runs, g, Shape::rows, Shape::vectors,
+                                                    columns<Element>(c));
   store_tile(z, g, c, acc);
+}
+
+template <class Element>
+FOVEA_INLINE whole_columns<Element> stored_columns(const value_phase<Element>& z, int c) {
+  return {{c, column_at(c, z.v_dim), 16}};
+}
+
+// Columns from c on that fill no tile, row by row.
+template <class Isa, class Element>
+__attribute__((noinline)) void add_rest_of_rows(const value_phase<Element>& z, const key_runs& runs,
+                                                value_group<Element> g, int rows, int first) {
+  for (const int end = g.row + rows; g.row < end; ++g.row)
+    for (int c = first; c < z.width; c += 16)
+      stored_value_tile<Isa, shape<1, 1>>(z, runs, g, stored_columns(z, c));
 }
 
 template <class Isa, class Shape, class Element>
 __attribute__((noinline)) void stored_value_tiles(const value_phase<Element>& z, const key_runs& runs,
                                                   const value_group<Element>& g) {
-  const auto columns_from = [&](int c) FOVEA_LAMBDA_INLINE {
-    return whole_columns<Element>{{c, column_at(c, z.v_dim), 16}};
-  };
   constexpr int width = 16 * Shape::vectors;
   int c = 0;
-  for (; c + width <= z.v_dim; c += width) stored_value_tile<Isa, Shape>(z, runs, g, columns_from(c));
-  if constexpr (Shape::vectors > 1)
-    for (; c < z.width; c += 16) stored_value_tile<Isa, shape<Shape::rows, 1>>(z, runs, g, columns_from(c));
-  else if (c < z.width)
-    stored_value_tile<Isa, Shape>(z, runs, g, columns_from(c));
+  for (; c + width <= z.v_dim; c += width) stored_value_tile<Isa, Shape>(z, runs, g, stored_columns(z, c));
+  if (c < z.width) add_rest_of_rows<Isa>(z, runs, g, Shape::rows, c);
 }
 
 // Cores without vectors, and rows that are shorter than a vector, take the code that is there for hidden keys.
+// Rows of bytes take sixteen columns at a time: panels are their fast layout.
 template <class Isa, class Element>
-void add_stored_rows(const value_phase<Element>& z, const block& b, int row, int rows) {
-  if constexpr (Isa::lanes > 1)
+__attribute__((noinline)) void add_stored_rows(const value_phase<Element>& z, const block& b, int row,
+                                               int rows) {
+  if constexpr (Isa::lanes > 1 && Element::bytes > 1)
     if (z.v_dim >= 16)
       return each_few<Isa, Element>(b, row, rows, [&](auto s, const value_group<Element>& g) {
         stored_value_tiles<Isa, decltype(s)>(z, b.runs, g);
@@ -51,13 +62,14 @@ void add_stored_rows(const value_phase<Element>& z, const block& b, int row, int
     value_group<Element> g{};
     g.row = r;
     g.finishes = b.writes_output && r < b.finished_after;
-    if (z.v_dim < 16) {
+    if (z.v_dim < 16)
       exact_values<Isa, 16>(z, b.runs, g, 1, 1, columns<Element>{0, 0, z.v_dim});
-    } else if constexpr (Isa::lanes == 1) {
+    else if constexpr (Isa::lanes > 1)
+      add_rest_of_rows<Isa>(z, b.runs, g, 1, 0);
+    else
       for (int c = 0; c < z.width; c += 4)
         exact_values<Isa, 4>(z, b.runs, g, 1, 1,
-                             whole_columns<Element>{{c, column_at(c & -16, z.v_dim) + c % 16, 4}});
-    }
+                             columns<Element>{c, column_at(c & -16, z.v_dim) + c % 16, 4});
   }
 }
 
