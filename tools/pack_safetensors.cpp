@@ -1,5 +1,6 @@
 // Tensors of a safetensors file: matrices are packed for products, vectors become float32.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "c_header.hpp"
@@ -222,13 +223,21 @@ class tensor_packer {
     if (wish_.helium && p.is_matrix && wish_.dtype != FOVEA_F32)
       stories::reorder_linear_for_helium(image_.data() + p.offset, p.in, p.out, wish_.dtype);
     if (offsets) header.define(macro + "_OFFSET", std::to_string(p.offset));
-    if (!offsets) header.words(p.id, image_.data() + p.offset, p.bytes);
+    if (!offsets && p.is_matrix) header.words(p.id, image_.data() + p.offset, p.bytes);
+    if (!offsets && !p.is_matrix) write_vector(header, p);
     const std::string type = dtype_name(wish_.dtype);
     if (p.is_matrix)
       header.define(macro + (offsets ? "(image, bias)" : "(bias)"),
                     "{" + (offsets ? format("(const unsigned char *)(image) + %zu", p.offset) : p.id) +
                         format(", bias, %d, %d, %s, {0}}", p.in, p.out, type.c_str()));
-    if (!p.is_matrix && !offsets) header.define(macro, "((const float *)" + p.id + ")");
+  }
+
+  void write_vector(c_header& header, const packed_part& p) {
+    std::vector<float> numbers(static_cast<size_t>(p.out));
+    std::memcpy(numbers.data(), image_.data() + p.offset, p.bytes);
+    if (!std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); }))
+      refuse(p, "a number is infinite or not a number, which C cannot spell: take --image");
+    header.floats(p.id, numbers.data(), numbers.size());
   }
 
   // A seeded row of x, and its products by the machine that packs.
