@@ -106,8 +106,8 @@ void problem::quantise() {
   }
 }
 
-// One row of halves after the other is a panel of keys with one dim, sixteen keys side by side: so the packing of
-// keys also rounds rows.
+// One row of halves after the other is a panel of keys with one dim, sixteen keys side by side: so the
+// packing of keys also rounds rows.
 void problem::round_to_halves() {
   const int32_t type = work_.type == dtype::f16 ? FOVEA_F16 : FOVEA_BF16, head = work_.keys * work_.dim;
   uint16_t* to = static_cast<uint16_t*>(half_cache_.data());

@@ -1,4 +1,5 @@
-// A problem whose tensors are halves or bytes: the same numbers as floats, which say what its results must be.
+// A problem whose tensors are halves or bytes: the same numbers as floats, which say what its results must
+// be.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -50,11 +51,12 @@ inline uint16_t nearest(float x, int32_t dtype) {
   return static_cast<uint16_t>(sign | (half > infinity ? infinity : half));
 }
 
-// One tensor in memory of its own, NaN wherever no element lives. Strides are those of the floats, or of panels.
+// One tensor in memory of its own, NaN wherever no element lives. Strides are those of the floats, or of
+// panels.
 class tensor {
  public:
   tensor(const data::tensor& floats, int32_t dtype, int32_t layout, bool keys)
-      : floats_(floats), dtype_(dtype), layout_(layout), element_(dtype == FOVEA_I8 ? 1 : 2) {
+      : floats_(floats), dtype_(dtype), layout_(layout) {
     if (dtype == FOVEA_F32) return;
     const auto heads = static_cast<size_t>(floats.heads), tokens = static_cast<size_t>(floats.tokens);
     size_t elements = 0;
@@ -121,7 +123,7 @@ class tensor {
 
  private:
   data::tensor floats_;
-  int32_t dtype_, layout_, element_, width_ = 0;
+  int32_t dtype_, layout_, width_ = 0;
   bool keys_ = false;
   size_t head_ = 0;
   data::guarded<uint16_t> halves_{0};
@@ -142,7 +144,8 @@ class tensor {
       }
       int8_t* const head = bytes_.data() + head_ * static_cast<size_t>(h);
       if (layout_ == FOVEA_ROWS)
-        std::memcpy(bytes_.data() + row, numbers.data(), numbers.size());
+        for (size_t c = 0; c < numbers.size(); ++c)
+          bytes_.data()[row + static_cast<ptrdiff_t>(c)] = numbers[c];
       else if (keys_)
         CHECK(fovea_fixed_pack_keys(head, j, numbers.data(), 0, 1, floats_.dim) == FOVEA_OK);
       else

@@ -42,15 +42,15 @@ extern "C" {
 
 /* Constants are int32_t in each struct, because the size of an enum differs between ARM compilers. */
 
-/* dtype. Attention takes q, k, v and out of FOVEA_F32, FOVEA_F16 and FOVEA_BF16, in any mixture, and k and v of
- * FOVEA_I8. All sums are float32. linear.h takes weights of these and of FOVEA_I4. */
+/* dtype. Attention takes q, k, v and out of FOVEA_F32, FOVEA_F16 and FOVEA_BF16, in any mixture, and k and v
+ * of FOVEA_I8. All sums are float32. linear.h takes weights of these and of FOVEA_I4. */
 enum { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2, FOVEA_I8 = 3, FOVEA_I16 = 4, FOVEA_I4 = 5 };
 
 /* layout. FOVEA_ROWS: `dim` contiguous elements per token. FOVEA_PANELS: k of floats and halves as
- * [keys/16][dim][16], as fovea_pack_keys and fovea_pack_keys_as write it; k and v of FOVEA_I8 in the panels of
- * fixed.h, so that one memory serves integer and float queries. The last panel must be readable as a whole;
- * what it holds behind the last key does not matter. Decoding is fastest from panels, because nothing is packed
- * again. */
+ * [keys/16][dim][16], as fovea_pack_keys and fovea_pack_keys_as write it; k and v of FOVEA_I8 in the panels
+ * of fixed.h, so that one memory serves integer and float queries. The last panel must be readable as a
+ * whole; what it holds behind the last key does not matter. Decoding is fastest from panels, because nothing
+ * is packed again. */
 enum { FOVEA_ROWS = 0, FOVEA_PANELS = 1 };
 
 /* isa */
@@ -262,8 +262,8 @@ FOVEA_API size_t fovea_partials_size(const fovea_attention *a);
  * FOVEA_UP16(keys) * dim floats. */
 FOVEA_API int32_t fovea_pack_keys(float *panels, int32_t at, const float *rows, ptrdiff_t row_stride,
                                   int32_t count, int32_t dim);
-/* The same for panels of `dtype`, FOVEA_F16 or FOVEA_BF16, from rows of `row_dtype`: the same type, whose bits
- * are moved, or FOVEA_F32, rounded to nearest even. The panels hold FOVEA_UP16(keys) * dim halves. */
+/* The same for panels of `dtype`, FOVEA_F16 or FOVEA_BF16, from rows of `row_dtype`: the same type, whose
+ * bits are moved, or FOVEA_F32, rounded to nearest even. The panels hold FOVEA_UP16(keys) * dim halves. */
 FOVEA_API int32_t fovea_pack_keys_as(int32_t dtype, void *panels, int32_t at, int32_t row_dtype,
                                      const void *rows, ptrdiff_t row_stride, int32_t count, int32_t dim);
 

@@ -28,8 +28,8 @@ struct workspace {
   float** out_rows;                 // [rows]
 };
 
-// Up to four rows take panels of halves and bytes, and values of these types, from where they stand. More rows
-// take floats that they share.
+// Up to four rows take panels of halves and bytes, and values of these types, from where they stand. More
+// rows take floats that they share.
 constexpr int stored_rows = 4;
 
 // Panels of a KV head that are packed once for all of its tiles. No tile needs a panel before those of the

@@ -1,5 +1,5 @@
-// Keys into panels, as a cache does at append. Panels of floats: whole ones by the kernel of this machine, single
-// keys one by one. Panels of halves: key by key, by their bits.
+// Keys into panels, as a cache does at append. Panels of floats: whole ones by the kernel of this machine,
+// single keys one by one. Panels of halves: key by key, by their bits.
 #include "common/build.hpp"
 
 #include "common/bits.hpp"

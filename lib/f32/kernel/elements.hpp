@@ -116,6 +116,10 @@ struct half_element {
   }
   template <class Isa, int N>
   static FOVEA_INLINE floats<Isa, N> load_first(const stored* p, int n, floats<Isa, N> x) {
+    if constexpr (Isa::lanes == 1) { // no copy: memcpy may read words where halves stand
+      for (int i = 0; i < N; ++i) x.r[i] = i < n ? Format::template load_register<Isa>(p + i) : 0;
+      return x;
+    }
     alignas(64) stored t[N] = {};
     for (int i = 0; i < n; ++i) t[i] = p[i];
     return load(t, x);

@@ -1,5 +1,5 @@
-// Bytes of K and V in the panels that integer calls read: fixed/panels.hpp says where each one stands. Sixteen
-// lanes of four steps are 64 bytes: each step is a shift, and a conversion that is exact.
+// Bytes of K and V in the panels that integer calls read: fixed/panels.hpp says where each one stands.
+// Sixteen lanes of four steps are 64 bytes: each step is a shift, and a conversion that is exact.
 #pragma once
 #include "f32/kernel/kv_view.hpp"
 #include "fovea/fixed.h"
@@ -17,6 +17,10 @@ struct s8_element {
   }
   template <class Isa, int N>
   static FOVEA_INLINE floats<Isa, N> load_first(const stored* p, int n, floats<Isa, N> x) {
+    if constexpr (Isa::lanes == 1) { // no copy: memcpy may read words where bytes stand
+      for (int i = 0; i < N; ++i) x.r[i] = i < n ? static_cast<float>(p[i]) : 0;
+      return x;
+    }
     alignas(64) stored t[N] = {};
     for (int i = 0; i < n; ++i) t[i] = p[i];
     return load(t, x);

@@ -1,4 +1,5 @@
-// Tensors of another type become floats, and floats become halves: rows of q, panels of K, rows of V, results.
+// Tensors of another type become floats, and floats become halves: rows of q, panels of K, rows of V,
+// results.
 #pragma once
 #include "f32/kernel/block.hpp"
 #include "f32/kernel/pack.hpp"

@@ -24,7 +24,8 @@ auto shape_of(shape_list<Shape, Smaller...>)
 template <class Isa, int Rows>
 using stored_shape = decltype(shape_of<Rows>(typename Isa::shapes{}));
 
-// Calls use(shape, row) for all rows. Three rows alone take a shape of four: tiles of floats fill up groups, too.
+// Calls use(shape, row) for all rows. Three rows alone take a shape of four: tiles of floats fill up groups,
+// too.
 template <class Isa, class Use>
 FOVEA_INLINE void by_few_rows(int row, int rows, Use use) {
   const int end = row + rows;

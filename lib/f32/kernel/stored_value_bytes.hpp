@@ -1,5 +1,5 @@
-// Weights times values of bytes, straight from the panels that integer calls read: four keys of sixteen columns
-// are 64 bytes.
+// Weights times values of bytes, straight from the panels that integer calls read: four keys of sixteen
+// columns are 64 bytes.
 #pragma once
 #include "f32/kernel/stored_scores.hpp"
 #include "f32/kernel/values.hpp"
@@ -18,7 +18,8 @@ inline bool act_together(const block& b, int row, int rows) {
   return true;
 }
 
-// Calls use(shape, group) for all rows that have something to do: several at once where they see the same keys.
+// Calls use(shape, group) for all rows that have something to do: several at once where they see the same
+// keys.
 template <class Isa, class Element, class Use>
 FOVEA_INLINE void each_few(const block& b, int row, int rows, Use use) {
   const auto group_at = [&](int r, int count) {

@@ -47,8 +47,8 @@ __attribute__((noinline)) void stored_value_tiles(const value_phase<Element>& z,
   if (c < z.width) add_rest_of_rows<Isa>(z, runs, g, Shape::rows, c);
 }
 
-// Cores without vectors, and rows that are shorter than a vector, take the code that is there for hidden keys.
-// Rows of bytes take sixteen columns at a time: panels are their fast layout.
+// Cores without vectors, and rows that are shorter than a vector, take the code that is there for hidden
+// keys. Rows of bytes take sixteen columns at a time: panels are their fast layout.
 template <class Isa, class Element>
 __attribute__((noinline)) void add_stored_rows(const value_phase<Element>& z, const block& b, int row,
                                                int rows) {
