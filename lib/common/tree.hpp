@@ -28,36 +28,20 @@ static inline bool touches(const draft_tree& t, int64_t at, int32_t count) {
   return end > t.first || (end > window && at < window + t.count);
 }
 
-// What one query sees of a block.
+// What a query sees of keys at .. at + count - 1. Compiled once, for all ISAs.
+struct seen_path {
+  uint8_t* shown;    // [count]
+  int16_t* behind;   // [count]: by how much a draft's key comes after its position
+  uint32_t* special; // bit n: of keys 16 n .. 16 n + 15 some are not seen, or are drafts
+};
+void find_path(const draft_tree& t, int32_t query, int64_t at, int32_t count, const seen_path& to);
+
+// The same of a block, in memory of its own.
 template <int Keys>
 struct tree_path {
-  int32_t position; // of the query
-  uint32_t special; // bit n: of keys 16 n .. 16 n + 15 some are not seen, or are drafts
+  uint32_t special;
   uint8_t shown[Keys];
-  int16_t behind[Keys]; // by how much a draft's key comes after its position
-
-  // The block of keys at .. at + Keys - 1.
-  __attribute__((noinline)) void find(const draft_tree& t, int32_t query, int64_t at) {
-    const int32_t depth = depth_of(t, query);
-    position = t.first + depth;
-    const int64_t from = int64_t{position} - t.left; // positions before it are outside the window
-    const auto sees = [&](int64_t p) { return p >= from || p < t.kept; };
-    special = 0;
-    for (int n = 0; n < Keys; ++n) {
-      const int64_t key = at + n;
-      shown[n] = key < t.first && sees(key);
-      behind[n] = 0;
-      special |= uint32_t{!shown[n]} << n / 16;
-    }
-    for (int32_t a = query, d = depth; a >= 0; a = t.parents[a], --d) {
-      const int64_t n = t.first + int64_t{a} - at;
-      if (n < 0) break; // and so do all queries before it on the path
-      if (n >= Keys) continue;
-      shown[n] = sees(t.first + int64_t{d});
-      behind[n] = static_cast<int16_t>(a - d);
-      special |= uint32_t{1} << n / 16;
-    }
-  }
+  int16_t behind[Keys];
 };
 
 // A tree of a call whose pattern, sizes and kept keys have been checked. Kept keys of p.see, a visibility,

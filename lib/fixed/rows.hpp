@@ -115,7 +115,7 @@ static inline key_options options_in(const fixed_plan& p, const fixed_row& r, in
   const int64_t at = block * fixed_block;
   key_options o = options_of(p, r, kv_head, at + seen.first);
   if (!touches(p.tree, at, fixed_block)) return o;
-  path.find(p.tree, r.query, at);
+  find_path(p.tree, r.query, at, fixed_block, {path.shown, path.behind, &path.special});
   uint8_t* const shown = path.shown + seen.first;
   if (o.mask)
     for (int i = 0, end = seen.from < seen.to ? seen.to : seen.head; i < end - seen.first; ++i)

@@ -76,7 +76,7 @@ FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row, tree
   const ptrdiff_t start = at.head * m.mask.head + at.query * m.mask.query +
                           static_cast<ptrdiff_t>(b.first_key - p.see.first_key);
   const int32_t query = static_cast<int32_t>(at.query);
-  if (b.in_tree) path.find(p.tree, query, b.first_key);
+  if (b.in_tree) find_path(p.tree, query, b.first_key, block_keys, {path.shown, path.behind, &path.special});
   const int64_t before = p.tree.parents && m.alibi ? depth_of(p.tree, query) : query;
   return {m.alibi ? -m.alibi[at.head] * log2_e : 0, static_cast<float>(p.see.position + before - b.first_key),
           m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr,
