@@ -1,5 +1,5 @@
-// A cache of floats and its model: the same tokens in plain vectors, rounded to what the cache holds. Whatever
-// has happened to the cache, attention on it has the bits of attention on the rows of the model.
+// A cache of floats and its model: the same tokens in plain vectors, rounded to what the cache holds.
+// Whatever has happened to the cache, attention on it has the bits of attention on the rows of the model.
 #pragma once
 #include <doctest/doctest.h>
 

@@ -84,7 +84,7 @@ std::vector<float> attend(const numbers& x, const filled_cache& cache) {
   return out;
 }
 
-// Two calls, one behind the other: their results are the values of two keys, whose scores are the log-sum-exp.
+// Two calls, one behind the other: their results are the values of two keys, with log-sum-exp as scores.
 std::vector<float> attend_apart(const numbers& x, const filled_cache& first, const filled_cache& later) {
   std::vector<float> both(2 * rows * dim), lse(2 * rows), ones(rows, 1), out(rows * dim);
   for (size_t n = 0; n < 2; ++n) {

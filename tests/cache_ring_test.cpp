@@ -256,7 +256,8 @@ TEST_CASE("cache: branches that are refused") {
   CHECK(fovea_cache_view(tail.data(), nullptr, &a) == status_of(FOVEA_NULL, FOVEA_ARG_SEGMENTS));
   CHECK(fovea_cache_view(tail.data(), &map, &a) == status_of(FOVEA_FOREIGN, FOVEA_ARG_PARENT));
   REQUIRE(fovea_cache_view(root.data(), &map, &a) == FOVEA_OK);
-  for (const int32_t count : {-1, 0, FOVEA_SEGMENTS_MAX + 1, std::numeric_limits<int32_t>::max()}) {
+  for (const int32_t count :
+       {int32_t{-1}, int32_t{0}, int32_t{FOVEA_SEGMENTS_MAX + 1}, std::numeric_limits<int32_t>::max()}) {
     fovea_segments wrong = map; // of the parent
     wrong.count = count;
     CHECK(fovea_cache_view(tail.data(), &wrong, &a) == status_of(FOVEA_FOREIGN, FOVEA_ARG_PARENT));

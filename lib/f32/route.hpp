@@ -20,7 +20,8 @@ enum class value_source : int8_t {
   stored  // rows or panels of another type, converted where they are loaded
 };
 
-struct route {
+// As wide as a register, so that no compiler copies it byte by byte.
+struct alignas(4) route {
   key_source keys;
   value_source values;
   bool four_row_tiles; // three or four rows: shapes that prefetch K and V
