@@ -5,12 +5,13 @@
 #include <string>
 
 #include "examples/stories/image_layout.hpp"
-#include "examples/stories/tokenizer.hpp"
 #include "stories_model.hpp"
+#include "stories_tokenizer.hpp"
 
 namespace {
 
 using namespace stories_model;
+using namespace stories_tokenizer;
 using stories::refusal;
 
 // In memory of exactly this size, from a multiple of 4 on: under AddressSanitizer each byte beyond is a finding.
@@ -24,58 +25,6 @@ std::string why(const unsigned char* bytes, size_t size) {
 bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 constexpr shape tiny = {4, 3, 1, 2, 1, 5, 2, 0};
-
-std::string le(uint32_t n) {
-  std::string bytes;
-  for (int i = 0; i < 4; ++i) bytes += static_cast<char>(n >> 8 * i & 255);
-  return bytes;
-}
-
-std::string piece(const std::string& text, float score) {
-  uint32_t bits;
-  std::memcpy(&bits, &score, sizeof bits);
-  return le(bits) + le(static_cast<uint32_t>(text.size())) + text;
-}
-
-// Three marks, all bytes, and a few pieces: as llama2.c writes it.
-std::string tokenizer_file(const std::vector<std::pair<std::string, float>>& pieces) {
-  std::string file = le(7) + piece("<unk>", 0) + piece("\n<s>\n", 0) + piece("\n</s>\n", 0);
-  const char* const digits = "0123456789ABCDEF";
-  for (int byte = 0; byte < 256; ++byte)
-    file += piece(std::string("<0x") + digits[byte / 16] + digits[byte % 16] + ">", 0);
-  for (const auto& one : pieces) file += piece(one.first, one.second);
-  return file;
-}
-
-struct tokenizer {
-  std::vector<unsigned char> bytes;
-  std::vector<uint32_t> index;
-  stories::vocabulary words;
-  std::string refused;
-
-  tokenizer(const std::string& file, int32_t count)
-      : bytes(file.begin(), file.end()), index(2 * static_cast<size_t>(count)) {
-    if (const refusal r = words.read(bytes.data(), bytes.size(), count, index.data())) refused = r.why();
-  }
-
-  std::vector<int32_t> encode(const std::string& text) const {
-    std::vector<int32_t> ids(text.size() + 2);
-    ids.resize(static_cast<size_t>(words.encode(text, ids.data(), static_cast<int32_t>(ids.size()))));
-    return ids;
-  }
-  std::string decode(const std::vector<int32_t>& ids) const {
-    std::string text;
-    char room[256];
-    for (size_t i = 1; i < ids.size(); ++i)
-      text.append(room, static_cast<size_t>(words.say(ids[i - 1], ids[i], room, sizeof room)));
-    return text;
-  }
-};
-
-const std::vector<std::pair<std::string, float>> pieces = {{" ", -5},  {"a", -1},   {"b", -2},
-                                                           {"c", -3},  {"ab", -4},  {"bc", -3.5f},
-                                                           {" a", -6}, {"abc", -7}, {"\u00e9", -8}};
-constexpr int32_t piece_count = 259 + 9, first_piece = 259;
 
 } // namespace
 
@@ -172,61 +121,6 @@ TEST_CASE("stories: damaged images") {
   h.check = stories::check_of(h);
   std::memcpy(packed.image.data(), &h, sizeof h);
   CHECK(holds(open(packed.image.size()), "contradicts itself"));
-}
-
-TEST_CASE("stories: text becomes tokens, the best pair first, and text again") {
-  const tokenizer t(tokenizer_file(pieces), piece_count);
-  REQUIRE(t.refused == "");
-  const auto byte = [](int value) { return stories::first_byte + value; };
-  constexpr int32_t blank = first_piece, a = blank + 1, b = a + 1, bc = b + 3, blank_a = bc + 1,
-                    e = blank_a + 2;
-  struct {
-    std::string text;
-    std::vector<int32_t> ids;
-    const char* why;
-  } const rows[] = {
-      {"", {1}, "nothing but the beginning"},
-      {"b", {1, blank, b}, "a blank before each text"},
-      {"a", {1, blank_a}, "joined with the blank"},
-      {"abc", {1, blank_a, bc}, "the best score first: bc, then blank a; abc has no pair left"},
-      {"bcbc", {1, blank, bc, bc}, "the first of equals, then the next"},
-      {"\u00e9", {1, blank, e}, "a letter of two bytes"},
-      {"\u00e8", {1, blank, byte(0xC3), byte(0xA8)}, "a letter that is no piece: its bytes"},
-      {"\xff", {1, blank, byte(0xFF)}, "no letter at all"},
-      {std::string(1, 0), {1, blank, byte(0)}, "a byte of 0"},
-  };
-  for (const auto& row : rows) {
-    CAPTURE(row.why);
-    CHECK(t.encode(row.text) == row.ids);
-    CHECK(t.decode(row.ids) == row.text);
-  }
-  int32_t ids[3];
-  CHECK(t.words.encode("ab", ids, 3) == -1);
-  char room[2];
-  CHECK(t.words.say(0, first_piece + 7, room, 2) == 2); // no more than there is room for
-}
-
-TEST_CASE("stories: damaged tokenizers") {
-  const std::string file = tokenizer_file(pieces);
-  for (size_t size = 0; size < file.size(); size += size < 3000 ? 97 : 1)
-    CHECK(tokenizer(file.substr(0, size), piece_count).refused != "");
-  struct {
-    std::string file;
-    int32_t count;
-    const char* why;
-  } const rows[] = {
-      {file, piece_count + 1, "ends before its last piece"},
-      {file, piece_count - 1, "more pieces than the model has words"},
-      {file + "x", piece_count, "more pieces"},
-      {le(7) + le(0) + le(256) + std::string(256, 'x'), 1, "longer than 255"},
-      {le(7) + le(0) + le(0xFFFFFFFF), 1, "longer than 255"},
-      {le(7) + le(0x7fc00000) + le(1) + "x", 1, "not a number"},
-      {le(7) + le(0) + le(5) + "x", 1, "ends inside a piece"},
-  };
-  for (const auto& row : rows) {
-    CAPTURE(row.why);
-    CHECK(holds(tokenizer(row.file, row.count).refused, row.why));
-  }
 }
 
 namespace {

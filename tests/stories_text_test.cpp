@@ -127,6 +127,11 @@ TEST_CASE("stories: 200 tokens are those that llama2.c expects, with the same lo
 }
 
 TEST_CASE("stories: int8 loses at most 1 percent, int4 at most 4, over 2,000 tokens of the model's own") {
+#if FOVEA_EMULATED
+  report::skip(
+      "the loss over 2,000 tokens takes a minute under an emulator, and its bits are those of this machine");
+  return;
+#endif
   const char* const from = folder();
   if (!from) return;
   const files f(from);
