@@ -56,7 +56,7 @@ inline uint16_t nearest(float x, int32_t dtype) {
 class tensor {
  public:
   tensor(const data::tensor& floats, int32_t dtype, int32_t layout, bool keys)
-      : floats_(floats), dtype_(dtype), layout_(layout), element_(dtype == FOVEA_I8 ? 1 : 2) {
+      : floats_(floats), dtype_(dtype), layout_(layout) {
     if (dtype == FOVEA_F32) return;
     const auto heads = static_cast<size_t>(floats.heads), tokens = static_cast<size_t>(floats.tokens);
     size_t elements = 0;
@@ -123,7 +123,7 @@ class tensor {
 
  private:
   data::tensor floats_;
-  int32_t dtype_, layout_, element_, width_ = 0;
+  int32_t dtype_, layout_, width_ = 0;
   bool keys_ = false;
   size_t head_ = 0;
   data::guarded<uint16_t> halves_{0};
