@@ -1,5 +1,5 @@
-// Files of examples/stories from anybody: models, tokenizers and images that were cut, damaged or made up lead
-// to a sentence, and to no read beyond them.
+// Files of examples/stories from anybody: models, tokenizers and images that were cut, damaged or made up
+// lead to a sentence, and to no read beyond them.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -14,7 +14,8 @@ using namespace stories_model;
 using namespace stories_tokenizer;
 using stories::refusal;
 
-// In memory of exactly this size, from a multiple of 4 on: under AddressSanitizer each byte beyond is a finding.
+// In memory of exactly this size, from a multiple of 4 on: under AddressSanitizer each byte beyond is a
+// finding.
 std::string why(const unsigned char* bytes, size_t size) {
   const std::vector<unsigned char> exact(bytes, bytes + size);
   stories::model_file file;

@@ -1,5 +1,5 @@
-// Arrays of numpy: .npy files. Files may come from anybody: the header is read strictly, and the length of the
-// file must be that of its shape.
+// Arrays of numpy: .npy files. Files may come from anybody: the header is read strictly, and the length of
+// the file must be that of its shape.
 #pragma once
 #include <cstdint>
 #include <string>

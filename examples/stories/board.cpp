@@ -1,9 +1,9 @@
-// The model on a board: weights, tokenizer and the caches of a prompt are constants in flash, in a header that
-// `fovea pack` wrote; all else is in these arrays. No heap.
+// The model on a board: weights, tokenizer and the caches of a prompt are constants in flash, in a header
+// that `fovea pack` wrote; all else is in these arrays. No heap.
 //   board TOKENS          writes a story of so many tokens, and prints a digest of all logits
 //   board TOKENS prompt   continues the prompt in flash
-// The token that is read when 64 are in the caches runs between fovea_cost_begin and fovea_cost_end, for tools
-// that count instructions.
+// The token that is read when 64 are in the caches runs between fovea_cost_begin and fovea_cost_end, for
+// tools that count instructions.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -5,8 +5,8 @@
 //   for each layer: norm, norm, W_Q W_K W_V, W_O, W_1 W_3, W_2                  each at a multiple of 64 bytes
 //
 // FOVEA_F32: the embedding is packed as a product is, and is the classifier as well if the model has only
-// one. FOVEA_I8 and FOVEA_I4: the embedding is rows of int8, each with a scale. FOVEA_I4: W_O, W_1 and W_3; all
-// others are FOVEA_I8, because this small model loses too much in four bits.
+// one. FOVEA_I8 and FOVEA_I4: the embedding is rows of int8, each with a scale. FOVEA_I4: W_O, W_1 and W_3;
+// all others are FOVEA_I8, because this small model loses too much in four bits.
 #pragma once
 #include "fovea/linear.h"
 #include "llama2c.hpp"

@@ -25,8 +25,8 @@ inline uint32_t check_of(const image_header& h) { // FNV-1a over what stands bef
   return hash;
 }
 
-// Matrices that lose too much in four bits: the classifier, W_Q W_K W_V and W_2. Of this small model all others
-// in four bits cost 3 percent of the loss, all matrices 7.
+// Matrices that lose too much in four bits: the classifier, W_Q W_K W_V and W_2. Of this small model all
+// others in four bits cost 3 percent of the loss, all matrices 7.
 inline int32_t finer(int32_t dtype) { return dtype == FOVEA_I4 ? int32_t{FOVEA_I8} : dtype; }
 
 inline uint64_t linear_bytes(int64_t in, int64_t out, int32_t dtype) {

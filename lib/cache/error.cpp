@@ -122,8 +122,8 @@ class bounded_call {
     return own_roundings * (bound + rounding);
   }
 
-  // (e^x - 1) / x for x >= 0, not less: 1 + x / 2 + x^2 / 6 e^x, and e^x as the sixteenth power of a polynomial
-  // that is not less than the exponential up to 1.
+  // (e^x - 1) / x for x >= 0, not less: 1 + x / 2 + x^2 / 6 e^x, and e^x as the sixteenth power of a
+  // polynomial that is not less than the exponential up to 1.
   static float slope(float x) {
     const float y = x / 16;
     if (!(y <= 1)) return x <= 80 ? 1e35f : x; // its bound does not count; NaN stays

@@ -50,7 +50,8 @@ uint32_t draw_visibility(bytes& in, Call& call, int32_t widest) {
   return which;
 }
 
-// Chunks, or a tree where the last keys can be those of the queries. `which` is what draw_visibility returned.
+// Chunks, or a tree where the last keys can be those of the queries. `which` is what draw_visibility
+// returned.
 template <class Call>
 void draw_pattern(bytes& in, uint32_t which, Call& call, memory& all) {
   if ((which & 0x82) != 0x80) return;

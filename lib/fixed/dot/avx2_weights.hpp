@@ -33,7 +33,8 @@ struct avx2_weigher : distances_below<avx2_registers> {
   FOVEA_INLINE avx2_weigher() : constants(&avx2_numbers) { asm("" : "+r"(constants)); }
 
   // Scores, or octaves, become distances below the reference: the fraction less 1 in Q15 at `to`, the whole
-  // octaves 64 numbers later. (An average with ones is half of a number plus 2^15.) Of each sixteen keys, 0-3 and 8-11 come first, then 4-7 and 12-15.
+  // octaves 64 numbers later. (An average with ones is half of a number plus 2^15.) Of each sixteen keys, 0-3
+  // and 8-11 come first, then 4-7 and 12-15.
   template <bool Octaves, int Count>
   FOVEA_INLINE void measure(const reg (&s)[Count], const distance_scale& x, int32_t reference,
                             int16_t* to) const {
@@ -52,8 +53,8 @@ struct avx2_weigher : distances_below<avx2_registers> {
     }
   }
 
-  // -2^-f in Q15, given f - 1. It is negative because the shift that follows is a product with -2^(15-k): 16 bits hold
-  // -32768, but not 32768.
+  // -2^-f in Q15, given f - 1. It is negative because the shift that follows is a product with -2^(15-k):
+  // 16 bits hold -32768, but not 32768.
   FOVEA_INLINE void negative_exp2(reg (&h)[2]) const {
     const reg c3 = load(constants->c3), c2 = load(constants->c2), c1 = load(constants->c1),
               c0 = load(constants->c0);

@@ -51,8 +51,8 @@ struct sse41_weigher : sse41_registers, weigher_defaults {
     return nearest;
   }
 
-  // -2^-f in Q15, given h = f - 1; negative because the shift that follows multiplies by -2^(15-k): -32768 is a number, 32768
-  // is not.
+  // -2^-f in Q15, given h = f - 1; negative because the shift that follows multiplies by -2^(15-k): -32768 is
+  // a number, 32768 is not.
   static FOVEA_INLINE reg negative_exp2(reg h) {
     reg y = _mm_add_epi16(_mm_mulhrs_epi16(_mm_set1_epi16(-1270), h), _mm_set1_epi16(3672));
     y = _mm_add_epi16(_mm_mulhrs_epi16(y, h), _mm_set1_epi16(-11313));
