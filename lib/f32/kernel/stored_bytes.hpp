@@ -73,18 +73,16 @@ struct quad {
 // Where the steps of a lane stand in panels of either order.
 struct lane_of_bytes {
   const int8_t* at;
-  int together, apart; // steps side by side, and from their begin to that of the next ones
-  float operator[](int step) const {
-    return static_cast<float>(at[step / together * apart + step % together]);
-  }
+  int mask, factor; // mask + 1 steps stand side by side; the next ones are factor times as far on
+  float operator[](int step) const { return static_cast<float>(at[(step & ~mask) * factor + (step & mask)]); }
 };
 inline lane_of_bytes key_lane(const int8_t* panel, int lane, int depth) {
-  if (fovea_fixed_panel_order() == 2) return {panel + lane / 4 * 4 * depth + lane % 4 * 16, 16, 64};
-  return {panel + lane * 4, 4, 64};
+  if (fovea_fixed_panel_order() == 2) return {panel + lane / 4 * 4 * depth + lane % 4 * 16, 15, 4};
+  return {panel + lane * 4, 3, 16};
 }
 inline lane_of_bytes value_lane(const int8_t* panel, int column) {
-  if (fovea_fixed_panel_order() == 2) return {panel + column * 64, 64, 64};
-  return {panel + column / 16 * 1024 + column % 16 * 4, 4, 64};
+  if (fovea_fixed_panel_order() == 2) return {panel + column * 64, 63, 1};
+  return {panel + column / 16 * 1024 + column % 16 * 4, 3, 16};
 }
 
 // A panel of sixteen keys becomes one of floats.
