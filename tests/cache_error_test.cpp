@@ -242,6 +242,12 @@ TEST_CASE("cache error: what is refused, and writes nothing") {
         status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_Q));
   CHECK(status([](call& b, drawn_call&) { b.out.dtype = FOVEA_F16; }) ==
         status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT));
+  if (x.shape.smooth_keys) { // set behind the view
+    CHECK(status([](call& b, drawn_call&) { b.softcap = 20; }) ==
+          status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP));
+    CHECK(status([](call& b, drawn_call& d) { b.sinks = d.q.data(); }) ==
+          status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_SINKS));
+  }
   fovea_attention floats_only = x.call(x.out);
   floats_only.k.data = x.k.data(), floats_only.v.data = x.v.data(), floats_only.keys = x.keys;
   CHECK(fovea_cache_error(x.images[0].data(), &floats_only, x.bounds.data()) ==

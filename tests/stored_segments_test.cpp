@@ -67,6 +67,15 @@ void check_segments(const shape& s, const stored::types& t, int32_t isa) {
   CHECK(data::same_numbers(solve(x, a, fovea_scratch_best(&a)), expected));
   CHECK(data::same_numbers(solve(x, a, fovea_scratch_least(&a)), expected));
   if (a.weights.data == nullptr) CHECK(data::same_numbers(solve_in_parts(x, a, 3), expected));
+  if (t.k != FOVEA_I8) return;
+  for (int32_t i = 0; i < map.count; ++i) { // all segments with keys have scales, or none
+    fovea_segments some = map;
+    some.at[i].key_multipliers = nullptr;
+    a.segments = &some;
+    CHECK(fovea_check(&a) == (FOVEA_NULL | FOVEA_ARG_SEGMENTS << 8));
+    some.at[i].key_multipliers = map.at[i].key_multipliers, some.at[i].value_weights = nullptr;
+    CHECK(fovea_check(&a) == (FOVEA_NULL | FOVEA_ARG_SEGMENTS << 8));
+  }
 }
 
 } // namespace

@@ -198,8 +198,8 @@ typedef struct fovea_weights {
  * span of 4,096 keys. A unit is one row, or up to 32 rows whose number times the keys is at most 4,096.
  * Where there are at least as many parts as units, each part is one unit or nothing: slices of bounded time
  * for a control loop. Else parts cost about the same. A part behind the last unit returns FOVEA_OK in under
- * 200 instructions. It reads only part, heads, queries, keys and partials; other fields that are wrong are
- * refused by the parts before it. No bit depends on parts. */
+ * 200 instructions. It reads only part, heads, queries, keys, first_key and partials; other fields that are
+ * wrong are refused by the parts before it. No bit depends on parts. */
 typedef struct fovea_part {
   int32_t index, count; /* {0, 0} = all the work */
 } fovea_part;

@@ -65,8 +65,8 @@ class bounded_call {
     if (!a_.segments)
       return {static_cast<const int32_t*>(a_.k.scales),
               static_cast<const int16_t*>(a_.v.scales),
-              a_.k.scale_head_stride,
-              a_.v.scale_head_stride,
+              p_.stored.k.scales.head,
+              p_.stored.v.scales.head,
               a_.keys,
               0};
     const fovea_segment& s = a_.segments->at[i];
@@ -101,7 +101,8 @@ class bounded_call {
     float size = 0; // of a score, for each unit of the numbers of a key
     for (int32_t n = 0; n < p_.dim; ++n) size += size_of_float(q[n]);
     size *= scale_;
-    const float step = half_a_step * size, wrong = step * most.k; // of the worst score
+    if (!(size * (2 * largest_number) < 3e38f)) return float_of(0x7f800000); // a chain may have overflowed
+    const float step = half_a_step * size, wrong = step * most.k;            // of the worst score
     const float v = largest_number * most.v;
     float bound = (wrong < 2 ? wrong / 2 : 1) * 2 * v + half_a_step * most.v;
 
@@ -199,6 +200,8 @@ int32_t fovea_cache_error(const void* image, const fovea_attention* a, float* bo
   if (a->v.scale_token_stride > 1) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
   if (a->out.dtype != FOVEA_F32) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
   if (a->mask.data && a->mask.is_bias) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_MASK);
+  if (c.smoothed() && !is_zero(a->softcap)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SOFTCAP);
+  if (c.smoothed() && a->sinks) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SINKS);
   if (bits_of(a->k.scale_unit) != bits_of(unit_of(c.shape().k_largest, c.shape().score_multiplier)) ||
       bits_of(a->v.scale_unit) != bits_of(unit_of(c.shape().v_largest, greatest_weight)))
     return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);

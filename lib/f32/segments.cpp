@@ -55,9 +55,12 @@ FOVEA_ONCE int32_t check_segments(const fovea_attention& a, plan& p) {
   if (!p.packed_keys && !(stored && stored_k.panels)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SEGMENTS);
   const bool of_bytes = stored_k.dtype == FOVEA_I8 || (stored_v.dtype == FOVEA_I8 && stored_v.panels);
   if (const int32_t s = check_segment_order(*a.segments, a, of_bytes ? 64 : 16)) return s;
-  const fovea_segment& first = a.segments->at[0]; // either all segments have scales, or none
-  stored_k.scales.given = stored_k.dtype == FOVEA_I8 && first.key_multipliers;
-  stored_v.scales.given = stored_v.dtype == FOVEA_I8 && first.value_weights;
+  stored_k.scales.given = stored_v.scales.given = false;
+  for (int32_t i = 0; i < a.segments->count; ++i) { // if one has scales, all that hold keys need them
+    const fovea_segment& s = a.segments->at[i];
+    if (s.keys && s.key_multipliers) stored_k.scales.given = stored_k.dtype == FOVEA_I8;
+    if (s.keys && s.value_weights) stored_v.scales.given = stored_v.dtype == FOVEA_I8;
+  }
   for (int32_t i = 0; i < a.segments->count; ++i) {
     bytes_of_segment of_segment;
     if (const int32_t reason = place_segment(p, a.segments->at[i], of_segment))

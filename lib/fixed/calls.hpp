@@ -57,6 +57,7 @@ bool make_workspace(const fixed_plan& p, void* scratch, size_t size, fixed_works
 // Units are in the order of KV heads, then of rows. A part takes a contiguous run of about as many as others.
 template <const fixed_offer& Offer>
 void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
+  if (p.rows == 0) return; // however many heads
   fixed_panels panels(p, w.room, w.whole);
   int32_t kv_head = 0, row = 0, left = p.kv_heads, tiles = 1, shift = 30; // one tile is all rows of a head
   if (p.parts > 1) {
