@@ -24,7 +24,7 @@ std::string cpu_model() {
 } // namespace
 
 size_t cache_size(int wanted, size_t otherwise) {
-  bool told = false;
+  bool found = false;
   for (int index = 0; index < 5; ++index) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
     std::ifstream level_file(folder + "level"), type_file(folder + "type"), size_file(folder + "size");
@@ -32,10 +32,10 @@ size_t cache_size(int wanted, size_t otherwise) {
     std::string type;
     size_t kilobytes = 0;
     if (!(level_file >> level) || !(type_file >> type) || !(size_file >> kilobytes)) continue;
-    told = true;
+    found = true;
     if (level == wanted && type != "Instruction") return kilobytes * 1024;
   }
-  return told ? 0 : otherwise;
+  return found ? 0 : otherwise;
 }
 
 std::string machine_name() {

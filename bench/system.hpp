@@ -1,4 +1,4 @@
-// What the system tells of its machine: names, and the sizes of caches.
+// What the operating system says about the machine: names, and the sizes of caches.
 #pragma once
 #include <cstddef>
 #include <string>

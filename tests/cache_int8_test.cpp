@@ -38,19 +38,11 @@ struct float_call {
 
 std::vector<float> floats_on_rows(const model& m, int32_t queries, int32_t isa) {
   float_call x(m, queries);
+  give_rows(m, x);
   if (m.c.scaled) {
-    const std::vector<float> kf = m.rows<float>(0, m.length, 1), vf = m.rows<float>(0, m.length, 2);
-    for (int32_t row = 0; row < m.c.kv_heads * m.length; ++row) {
-      const quantised_row k = quantise(&kf[static_cast<size_t>(row * m.c.dim)], m.c.dim, 3, m.c.multiplier()),
-                          v = quantise(&vf[static_cast<size_t>(row * m.c.width())], m.c.width(), 1.5f, 32767);
-      x.k.insert(x.k.end(), k.q.begin(), k.q.end()), x.v.insert(x.v.end(), v.q.begin(), v.q.end());
-      x.multipliers.push_back(k.by), x.weights.push_back(static_cast<int16_t>(v.by));
-    }
     x.a.k.scales = x.multipliers.data(), x.a.v.scales = x.weights.data();
     x.a.k.scale_unit = 3.0f / 127 / static_cast<float>(m.c.multiplier());
     x.a.v.scale_unit = 1.5f / 127 / 32767;
-  } else {
-    x.k = m.rows<int8_t>(0, m.length, 1), x.v = m.rows<int8_t>(0, m.length, 2);
   }
   x.a.k.dtype = x.a.v.dtype = FOVEA_I8;
   x.a.k.data = x.k.data(), x.a.v.data = x.v.data(), x.a.keys = m.length;

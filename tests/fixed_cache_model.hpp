@@ -146,20 +146,26 @@ struct call_memory {
   }
 };
 
+// All rows of K and V as a cache holds them, and their scales, if it has them: for calls of any type.
+template <class Call>
+void give_rows(const model& m, Call& x) {
+  if (!m.c.scaled) {
+    x.k = m.rows<int8_t>(0, m.length, 1), x.v = m.rows<int8_t>(0, m.length, 2);
+    return;
+  }
+  const std::vector<float> kf = m.rows<float>(0, m.length, 1), vf = m.rows<float>(0, m.length, 2);
+  for (int32_t row = 0; row < m.c.kv_heads * m.length; ++row) {
+    const quantised_row k = quantise(&kf[static_cast<size_t>(row * m.c.dim)], m.c.dim, 3, m.c.multiplier()),
+                        v = quantise(&vf[static_cast<size_t>(row * m.c.width())], m.c.width(), 1.5f, 32767);
+    x.k.insert(x.k.end(), k.q.begin(), k.q.end()), x.v.insert(x.v.end(), v.q.begin(), v.q.end());
+    x.multipliers.push_back(k.by), x.weights.push_back(static_cast<int16_t>(v.by));
+  }
+}
+
 inline std::vector<int8_t> attend_to_rows(const model& m, int32_t queries, int32_t isa) {
   call_memory x(m, queries);
-  if (m.c.scaled) {
-    const std::vector<float> kf = m.rows<float>(0, m.length, 1), vf = m.rows<float>(0, m.length, 2);
-    for (int32_t row = 0; row < m.c.kv_heads * m.length; ++row) {
-      const quantised_row k = quantise(&kf[static_cast<size_t>(row * m.c.dim)], m.c.dim, 3, m.c.multiplier()),
-                          v = quantise(&vf[static_cast<size_t>(row * m.c.width())], m.c.width(), 1.5f, 32767);
-      x.k.insert(x.k.end(), k.q.begin(), k.q.end()), x.v.insert(x.v.end(), v.q.begin(), v.q.end());
-      x.multipliers.push_back(k.by), x.weights.push_back(static_cast<int16_t>(v.by));
-    }
-    x.a.key_multipliers.data = x.multipliers.data(), x.a.value_weights.data = x.weights.data();
-  } else {
-    x.k = m.rows<int8_t>(0, m.length, 1), x.v = m.rows<int8_t>(0, m.length, 2);
-  }
+  give_rows(m, x);
+  if (m.c.scaled) x.a.key_multipliers.data = x.multipliers.data(), x.a.value_weights.data = x.weights.data();
   x.a.k.data = x.k.data(), x.a.v.data = x.v.data(), x.a.keys = m.length, x.a.isa = isa;
   return x.run();
 }

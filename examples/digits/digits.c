@@ -114,7 +114,7 @@ static void pool(int8_t *mean) {
   for (int c = 0; c < width; ++c) {
     int32_t sum = 0, scaled;
     for (int t = 0; t < tokens; ++t) sum += x[t][c];
-    scaled = (sum * pool_multiplier + (128 << 16) + (1 << 15)) / (1 << 16) - 128; /* of a positive number: rounded */
+    scaled = (sum * pool_multiplier + (128 << 16) + (1 << 15)) / (1 << 16) - 128; /* rounded */
     mean[c] = (int8_t)(scaled > 127 ? 127 : scaled < -128 ? -128 : scaled);
   }
 }

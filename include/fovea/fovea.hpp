@@ -140,8 +140,8 @@ class fixed_attention {
   std::int32_t count_;
 };
 
-// A cache of fixed size (cache.h), with float, f16, bf16, or int8 under one scale. It begins with init, or with a
-// restore into bytes.
+// A cache of fixed size (cache.h), with float, f16, bf16, or int8 under one scale. It begins with init, or
+// with a restore into bytes.
 template <class T, int KvHeads, int Dim, int Capacity, int VDim = Dim>
 struct alignas(64) kv_cache {
   static_assert(KvHeads > 0 && Capacity > 0, "at least one KV head, and room for one token");
