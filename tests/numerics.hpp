@@ -192,12 +192,12 @@ class row {
         peak = scores.back() > peak ? scores.back() : peak;
       }
     if (seen.empty()) return;
-    const float even = nearest_even(peak), top = even > span.top ? even : span.top;
-    enter(gather(seen, scores, top), span);
+    merge(gather(seen, scores, nearest_even(peak)), span);
   }
 
   gathered gather(const std::vector<int64_t>& seen, const std::vector<float>& scores, float top) const {
     gathered block;
+    block.empty = false;
     block.top = top;
     block.out.assign(width_, 0.0f);
     for (size_t n = 0; n < seen.size(); ++n) {
@@ -209,29 +209,17 @@ class row {
     return block;
   }
 
-  // A block joins its span with one fma; the first one is the span.
-  void enter(const gathered& block, gathered& span) const {
-    if (span.empty) {
-      span = block;
-      span.empty = false;
-      return;
-    }
-    const float rescale = exp2(span.top - block.top, 0.0f);
-    for (int i = 0; i < 16; ++i) span.sum[i] = fma(span.sum[i], rescale, block.sum[i]);
-    for (size_t c = 0; c < width_; ++c) span.out[c] = fma(span.out[c], rescale, block.out[c]);
-    span.top = block.top;
-  }
-
-  void merge(const gathered& span, gathered& all) const {
-    if (span.empty) return;
+  // A block joins its span, and a span all spans before it. The first of them is what they have.
+  void merge(const gathered& next, gathered& all) const {
+    if (next.empty) return;
     if (all.empty) {
-      all = span;
+      all = next;
       return;
     }
-    const float top = all.top > span.top ? all.top : span.top;
-    const float old_part = exp2(all.top - top, 0.0f), new_part = exp2(span.top - top, 0.0f);
-    for (int i = 0; i < 16; ++i) all.sum[i] = fma(all.sum[i], old_part, span.sum[i] * new_part);
-    for (size_t c = 0; c < width_; ++c) all.out[c] = fma(all.out[c], old_part, span.out[c] * new_part);
+    const float top = all.top > next.top ? all.top : next.top;
+    const float old_part = exp2(all.top - top, 0.0f), new_part = exp2(next.top - top, 0.0f);
+    for (int i = 0; i < 16; ++i) all.sum[i] = fma(all.sum[i], old_part, next.sum[i] * new_part);
+    for (size_t c = 0; c < width_; ++c) all.out[c] = fma(all.out[c], old_part, next.out[c] * new_part);
     all.top = top;
   }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "isas.hpp"
+#include "numerics.hpp"
 #include "problem.hpp"
 #if defined(__linux__)
 #include <thread>
@@ -101,7 +102,8 @@ TEST_CASE("a_part_is_no_more_than_a_unit_where_parts_are_many") {
 
 TEST_CASE("slices_have_the_bits_of_the_whole") {
   for (const shape& s : {shape("slices").heads(4, 2).dims(9, 20).lengths(21, 1300).causal().lse(),
-                         shape("slices of spans").heads(4, 2).dims(3).lengths(3, 9000).causal()}) {
+                         shape("slices of blocks").heads(4, 2).dims(3).lengths(3, 9000).causal(),
+                         shape("slices of spans").heads(4, 2).dims(3).lengths(17, 9000).causal()}) {
     INFO(doctest::String(s.why));
     problem p(s);
     const fovea_attention call = p.call(isas::only());
@@ -123,6 +125,39 @@ TEST_CASE("slices_have_the_bits_of_the_whole") {
       }
     }
   }
+}
+
+// Blocks whose scores are hundreds of octaves apart, upwards and downwards: weights stop at 2^-100 of their
+// own block. Columns of V are 0 where the largest weights are, so that the small ones are seen.
+TEST_CASE("blocks_far_apart_have_the_bits_of_the_whole") {
+  const int32_t keys = 5 * 4096 + 700;
+  problem p(shape("far apart").dims(1, 3).lengths(1, keys).scale(1).position(keys - 1).lse());
+  p.q.row(0, 0)[0] = 1;
+  for (int32_t j = 0; j < keys; ++j) {
+    const int32_t block = j / 256;
+    p.k.row(0, j)[0] = static_cast<float>(block * 7919 % 613) - 300 + static_cast<float>(j % 256 * 31 % 97);
+    for (int32_t c = 0; c < 3; ++c)
+      if ((block >> c) % 2 == 0) p.v.row(0, j)[c] = 0;
+  }
+  const fovea_attention reference_call = p.call(isas::only());
+  const std::vector<float> expected = numerics::attend(reference_call);
+  isas::for_each([&](int32_t isa) {
+    const fovea_attention whole = p.call(isa);
+    const std::vector<float> unsplit = solve(p, whole);
+    if (isas::promises_bits(isa) && isas::keeps_denormals(isa)) CHECK(data::same_bits(unsplit, expected));
+    for (int32_t parts : {1, 2, 5, 83, 90}) {
+      fovea_attention a = whole;
+      data::guarded<unsigned char> partials(fovea_partials_size(&a));
+      a.partials = partials.data(), a.partials_size = partials.size();
+      p.wipe_results();
+      for (int32_t index = 0; index < parts; ++index) {
+        a.part = {index, parts};
+        CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
+      }
+      CHECK(fovea_merge(&a) == FOVEA_OK);
+      CHECK(data::same_bits(p.results(), unsplit));
+    }
+  });
 }
 
 TEST_CASE("a_part_behind_all_work_looks_at_few_fields") {

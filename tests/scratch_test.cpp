@@ -143,31 +143,41 @@ TEST_CASE("partials_are_worth_their_size") {
   CHECK(fovea_partials_size(&a) > two_spans);
 }
 
-TEST_CASE("partials_are_as_many_as_the_spans_that_the_keys_touch") {
+TEST_CASE("partials_are_as_many_as_the_pieces_that_the_keys_touch") {
   struct window_of_keys {
     const char* why;
-    int32_t first_key, keys, spans;
+    int32_t queries, first_key, keys, pieces;
   };
+  // Two rows a query: up to eight queries are split into blocks of 256 keys, more into spans of 4,096.
   const window_of_keys table[] = {
-      {"no key", 0, 0, 0},
-      {"one key", 0, 1, 1},
-      {"a whole span", 0, 4096, 1},
-      {"a span and a key", 0, 4097, 2},
-      {"the last key of a span", 4095, 1, 1},
-      {"the last key of a span and the next", 4095, 2, 2},
-      {"one key of the second span", 4096, 1, 1},
-      {"the whole second span", 4096, 4096, 1},
-      {"all but the first of the second span", 4097, 4095, 1},
-      {"the fourth span and a key of the fifth", 3 * 4096, 4097, 2},
-      {"keys far away", 1 << 29, 8192, 2},
+      {"no key", 8, 0, 0, 0},
+      {"one key", 8, 0, 1, 1},
+      {"a whole block", 8, 0, 256, 1},
+      {"a block and a key", 8, 0, 257, 2},
+      {"the last key of a block", 8, 255, 1, 1},
+      {"the last key of a block and the next", 8, 255, 2, 2},
+      {"all but the first of the second block", 8, 257, 255, 1},
+      {"a whole span in blocks", 8, 4096, 4096, 16},
+      {"blocks far away", 8, 1 << 29, 512, 2},
+      {"many rows, no key", 9, 0, 0, 0},
+      {"many rows, one key", 9, 0, 1, 1},
+      {"a whole span", 9, 0, 4096, 1},
+      {"a span and a key", 9, 0, 4097, 2},
+      {"the last key of a span", 9, 4095, 1, 1},
+      {"the last key of a span and the next", 9, 4095, 2, 2},
+      {"one key of the second span", 9, 4096, 1, 1},
+      {"the whole second span", 9, 4096, 4096, 1},
+      {"all but the first of the second span", 9, 4097, 4095, 1},
+      {"the fourth span and a key of the fifth", 9, 3 * 4096, 4097, 2},
+      {"spans far away", 9, 1 << 29, 8192, 2},
   };
-  fovea_attention one = sized(4, 2, 64, 64, 3, 1);
-  const size_t one_span = fovea_partials_size(&one);
-  CHECK(one_span > 0);
   for (const window_of_keys& w : table) {
     INFO(doctest::String(w.why));
-    fovea_attention a = sized(4, 2, 64, 64, 3, w.keys);
+    const fovea_attention one = sized(4, 2, 64, 64, w.queries, 1);
+    const size_t one_piece = fovea_partials_size(&one);
+    CHECK(one_piece > 0);
+    fovea_attention a = sized(4, 2, 64, 64, w.queries, w.keys);
     a.first_key = w.first_key;
-    CHECK(fovea_partials_size(&a) == static_cast<size_t>(w.spans) * one_span);
+    CHECK(fovea_partials_size(&a) == static_cast<size_t>(w.pieces) * one_piece);
   }
 }

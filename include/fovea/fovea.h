@@ -195,7 +195,8 @@ typedef struct fovea_weights {
 } fovea_weights;
 
 /* A share of the work of a call. The work is cut into units: rows of one KV head, and with partials of one
- * span of 4,096 keys. A unit is one row, or up to 32 rows whose number times the keys is at most 4,096.
+ * piece of the keys: 256 keys, or 4,096 where a KV head has more than 16 rows. A unit is one row, or up to 32
+ * rows whose number times the keys is at most 4,096.
  * Where there are at least as many parts as units, each part is one unit or nothing: slices of bounded time
  * for a control loop. Else parts cost about the same. A part behind the last unit returns FOVEA_OK in under
  * 200 instructions. It reads only part, heads, queries, keys, first_key and partials; other fields that are
@@ -314,7 +315,7 @@ FOVEA_API int32_t fovea_version(void);
  * with all options: a panel of 16 keys, a row of q, the scores of a block, the outputs of a span and of the
  * row, the sums of both, and bookkeeping. */
 #define FOVEA_SCRATCH(dim, v_dim) \
-  (64 + sizeof(float) * (17 * FOVEA_UP16(dim) + 272 + 2 * FOVEA_UP16(v_dim) + 2 * 16 + 96))
+  (64 + sizeof(float) * (17 * FOVEA_UP16(dim) + 272 + 2 * FOVEA_UP16(v_dim) + 2 * 16 + 128))
 /* The same for speed: with room for `rows` rows at a time, of one KV head or of several that have few each,
  * and for the panels of `keys` keys of one KV head. */
 #define FOVEA_SCRATCH_FAST(dim, v_dim, rows, keys)          \

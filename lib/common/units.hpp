@@ -1,5 +1,5 @@
-// Units of work, which the parts of a call are made of: some rows of one KV head, and of one span where rows
-// are split. They depend on nothing but the call. Kernels take the rows of neighbouring units together.
+// Units of work, which the parts of a call are made of: some rows of one KV head, and of one piece of the keys
+// where rows are split. They depend on nothing but the call. Kernels take the rows of neighbouring units together.
 #pragma once
 #include "common/validate.hpp"
 
@@ -17,18 +17,30 @@ constexpr int unit_shift(int32_t keys) {
 }
 constexpr int64_t units_of(int64_t rows, int shift) { return (rows + (int64_t{1} << shift) - 1) >> shift; }
 
+// The units of one KV head, in the order of pieces, then of rows.
+struct units_of_head {
+  int shift; // a unit has 1 << shift rows
+  int32_t pieces;
+  int64_t per_piece;
+  int64_t count() const { return pieces * per_piece; }
+};
+constexpr units_of_head units_for(int64_t rows, int32_t keys_of_piece, int32_t pieces) {
+  const int shift = unit_shift(keys_of_piece);
+  return {shift, pieces, units_of(rows, shift)};
+}
+
 // Whether a part comes after the last unit, so that it has nothing to do. The part itself, heads, queries and
 // keys are all that is looked at, so that such a part costs nearly nothing. No answer for part 0, nor for
 // counts that a plan refuses.
-template <class Call>
-static inline bool comes_after_work(const Call& a, int32_t keys_of_unit, int32_t spans) {
+template <class Call, class UnitsOf>
+static inline bool comes_after_work(const Call& a, UnitsOf units_of_rows) {
   const int32_t index = a.part.index;
   if (index < 1 || index >= a.part.count) return false;
   if (a.q_heads < 1 || a.kv_heads < 0 || a.kv_heads > a.q_heads || a.queries < 0 || a.keys < 0) return false;
   const int32_t kv_heads = a.kv_heads ? a.kv_heads : a.q_heads,
                 group = kv_heads == a.q_heads ? 1 : quotient(a.q_heads, kv_heads);
-  const int64_t units = units_of(int64_t{a.queries} * group, unit_shift(keys_of_unit)) * kv_heads;
-  return units <= index && units * spans <= index;
+  const units_of_head units = units_of_rows(int64_t{a.queries} * group);
+  return units.per_piece * kv_heads <= index && units.per_piece * kv_heads * units.pieces <= index;
 }
 
 } // namespace fovea

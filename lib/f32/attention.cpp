@@ -9,32 +9,23 @@
 namespace fovea::f32 {
 namespace {
 
-// The units of one KV head, and those that a part takes. Units are in the order of KV heads, then of spans
-// (only where rows are split), then of rows.
-struct units_of_head {
-  int shift; // a unit has 1 << shift rows
-  int32_t spans;
-  int64_t per_span;
-  int64_t count() const { return spans * per_span; }
-};
 struct unit_range {
   int64_t first, end;
 };
 
-int32_t keys_of_units(int32_t keys, bool split) { return split && keys > span_keys ? span_keys : keys; }
-
+// Rows are split into pieces if there is memory for partial results.
 units_of_head units_of(const plan& p) {
   const int32_t keys = static_cast<int32_t>(p.keys_end - p.see.first_key);
-  const int shift = unit_shift(keys_of_units(keys, p.partials));
-  return {shift, p.partials ? p.spans : 1, fovea::units_of(p.rows, shift)};
+  return p.partials ? units_for(p.rows, p.split.keys_of_unit(keys), p.split.pieces)
+                    : units_for(p.rows, keys, 1);
 }
 
 // What a unit costs: its rows, times the panels of keys that the last of them sees. Enough to balance parts.
-int64_t cost_of(const plan& p, const units_of_head& units, int32_t span, int64_t n) {
+int64_t cost_of(const plan& p, const units_of_head& units, int32_t piece, int64_t n) {
   const int64_t row = n << units.shift, end_row = smaller(p.rows, (n + 1) << units.shift);
   const seen s = seen_by(p.see, (end_row - 1) / p.group);
-  const int64_t begin = p.partials ? (p.first_span + span) * static_cast<int64_t>(span_keys) : 0;
-  const int64_t end = p.partials ? begin + span_keys : p.see.end;
+  const int64_t begin = p.partials ? (p.split.first_piece + piece) * int64_t{p.split.piece_keys} : 0;
+  const int64_t end = p.partials ? begin + p.split.piece_keys : p.see.end;
   const auto between = [&](int64_t from, int64_t to) {
     return clamp(to, begin, end) - clamp(from, begin, end);
   };
@@ -45,10 +36,10 @@ int64_t cost_of(const plan& p, const units_of_head& units, int32_t span, int64_t
 int64_t units_below(const plan& p, const units_of_head& units, int64_t limit, int64_t& cost) {
   int64_t n = 0;
   cost = 0;
-  for (int32_t span = 0; span < units.spans; ++span)
-    for (int64_t in_span = 0; in_span < units.per_span; ++in_span, ++n) {
+  for (int32_t piece = 0; piece < units.pieces; ++piece)
+    for (int64_t in_piece = 0; in_piece < units.per_piece; ++in_piece, ++n) {
       if (cost >= limit) return n;
-      cost += cost_of(p, units, span, in_span);
+      cost += cost_of(p, units, piece, in_piece);
     }
   return n;
 }
@@ -85,7 +76,8 @@ class tiles {
         first_panel_(p.see.first_key / 16),
         packed_{first_panel_, first_panel_} {}
 
-  void attend(int32_t kv_head, int32_t span, int64_t row, int64_t end) {
+  // Rows row .. end-1 of a KV head, over all keys or over some pieces.
+  void attend(int32_t kv_head, piece_range pieces, int64_t row, int64_t end) {
     if (kv_head != kv_head_) packed_.end = first_panel_;
     const bool whole = row == 0 && end == p_.rows;
     if (w_.batched_heads > 1 && whole) {
@@ -97,21 +89,21 @@ class tiles {
     kv_head_ = kv_head;
     for (; row < end; row += w_.rows)
       call({&p_, &w_, chosen_, &packed_, kv_head, 1, row, static_cast<int32_t>(smaller(w_.rows, end - row)),
-            span});
+            pieces});
   }
 
   // Those that still wait to be attended together; kv_head_ is the last of them.
   void attend_heads() {
     if (heads_)
       call({&p_, &w_, chosen_, &packed_, kv_head_ + 1 - heads_, heads_, 0,
-            heads_ * static_cast<int32_t>(p_.rows), -1});
+            heads_ * static_cast<int32_t>(p_.rows), {}});
     heads_ = 0;
   }
 
  private:
   void call(const tile_job& job) const {
     attention_at(p_.isa).attend(job);
-    if (p_.stored.out.dtype != FOVEA_F32 && job.span < 0) p_.stored.kernel->write_rows(job);
+    if (p_.stored.out.dtype != FOVEA_F32 && !job.pieces.count) p_.stored.kernel->write_rows(job);
   }
 
   const plan& p_;
@@ -123,22 +115,27 @@ class tiles {
 };
 
 void attend_units(const plan& p, const workspace& w) {
-  if (p.rows == 0) return; // however many heads and spans
+  if (p.rows == 0) return; // however many heads and pieces
   const units_of_head units = units_of(p);
   if (units.count() == 0) return; // no keys, and rows are split
   const unit_range mine = units_of_part(p, units);
   tiles tile(p, w);
   int32_t kv_head = static_cast<int32_t>(mine.first / units.count());
   const int64_t in_head = mine.first - kv_head * units.count();
-  int32_t span = static_cast<int32_t>(in_head / units.per_span);
-  int64_t n = in_head - span * units.per_span; // unit of the span
-  for (int64_t left = mine.end - mine.first, count; left > 0; left -= count) {
-    count = smaller(left, units.per_span - n);
-    tile.attend(kv_head, p.partials ? span : -1, n << units.shift,
+  int32_t piece = static_cast<int32_t>(in_head / units.per_piece);
+  int64_t n = in_head - piece * units.per_piece; // unit of the piece
+  for (int64_t left = mine.end - mine.first; left > 0;) {
+    // Neighbouring units of a piece, or neighbouring pieces of which each is one unit.
+    const int64_t count = smaller(left, units.per_piece - n);
+    const int32_t pieces =
+        units.per_piece == 1 ? static_cast<int32_t>(smaller(left, units.pieces - piece)) : 1;
+    tile.attend(kv_head, p.partials ? piece_range{piece, pieces} : piece_range{}, n << units.shift,
                 smaller(p.rows, (n + count) << units.shift));
-    n = 0;
-    if (++span < units.spans) continue;
-    span = 0;
+    left -= units.per_piece == 1 ? pieces : count;
+    n = n + count < units.per_piece ? n + count : 0;
+    piece += n ? 0 : pieces;
+    if (piece < units.pieces) continue;
+    piece = 0;
     ++kv_head;
   }
   tile.attend_heads();
@@ -146,13 +143,12 @@ void attend_units(const plan& p, const workspace& w) {
 
 // Whether the part of a call comes after the last unit.
 bool is_idle(const fovea_attention& a) {
-  if (a.part.index < 1) return false;
-  if (!a.partials) return comes_after_work(a, a.keys, 1);
   if (a.keys < 0 || a.first_key < 0) return false;
-  const int64_t end = int64_t{a.first_key} + a.keys;
-  const int32_t spans = a.keys ? static_cast<int32_t>((end - 1) / span_keys) - a.first_key / span_keys + 1
-                               : 0;
-  return comes_after_work(a, keys_of_units(a.keys, true), spans);
+  return comes_after_work(a, [&](int64_t rows) {
+    if (!a.partials) return units_for(rows, a.keys, 1);
+    const split_keys split = split_of(rows, a.first_key, int64_t{a.first_key} + a.keys);
+    return units_for(rows, split.keys_of_unit(a.keys), split.pieces);
+  });
 }
 
 } // namespace

@@ -19,7 +19,9 @@ struct workspace {
   float* o;          // [rows][up16(v_dim)]: output of the span so far
   float* sum;        // [rows][16]: weights of the span so far
   float* top;        // [rows]: reference of the span so far
-  float* rescale;    // [rows]: what sums of earlier blocks are multiplied by
+  float* reference;  // [rows]: of the block
+  float* of_before;  // [rows]: what sums of the blocks before this one are multiplied by
+  float* of_block;   // [rows]: what sums of this block are multiplied by
   float* total;      // [rows]: sums of rows that end
   float* factor;     // [rows]: what the output of rows that end is multiplied by
   float *all_o, *all_sum, *all_top; // the same as o, sum and top, of all spans before this one
@@ -45,6 +47,11 @@ constexpr int scores_4x4_columns = 16;                    // numbers of a row th
 constexpr int floats_4x4 = step_4x4 * scores_4x4_columns; // of a transposed step
 constexpr int scores_4x4_panels(int dim) { return 1 + (2 * floats_4x4 + 16 * dim - 1) / (16 * dim); }
 
+// Pieces of the keys, counted from the plan's first.
+struct piece_range {
+  int32_t first, count;
+};
+
 struct tile_job {
   const plan* p;
   const workspace* w;
@@ -54,7 +61,7 @@ struct tile_job {
   int32_t heads;   // from there on; where there are several, each has all its rows in this tile
   int64_t row;
   int32_t rows; // of all heads together
-  int32_t span; // all spans if negative; else only this one (counted from first_span), left in p->partials
+  piece_range pieces; // none: all keys, and the output is written; else these, left in p->partials
 };
 
 // Row r of a tile is one query of one head. It divides, so it is not for hot loops.

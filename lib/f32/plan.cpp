@@ -249,7 +249,7 @@ bool partials_bytes(const plan& p, size_t& bytes) {
   size_t slots;
   if (__builtin_mul_overflow(static_cast<uint64_t>(p.rows), static_cast<uint64_t>(p.kv_heads), &slots))
     return false;
-  if (__builtin_mul_overflow(slots, static_cast<size_t>(p.spans), &slots)) return false;
+  if (__builtin_mul_overflow(slots, static_cast<size_t>(p.split.pieces), &slots)) return false;
   return !__builtin_mul_overflow(slots, static_cast<size_t>(slot_floats(p.v_dim)) * sizeof(float), &bytes) &&
          bytes <= PTRDIFF_MAX;
 }
@@ -273,8 +273,8 @@ int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* type
   if (const int32_t s = check_scale(a, p)) return s;
   if (const int32_t s = check_visibility(a, p.see)) return s;
   p.keys_end = p.see.end;
-  p.first_span = a.first_key / span_keys;
-  p.spans = a.keys ? static_cast<int32_t>((p.see.end - 1) / span_keys) - p.first_span + 1 : 0;
+  p.spans = count_touched(a.first_key, p.see.end, span_keys);
+  p.split = split_of(p.rows, a.first_key, p.see.end);
   no_options(p.bytes);
   p.tree.parents = nullptr;
   if (a.pattern && a.pattern->parents)

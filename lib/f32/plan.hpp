@@ -11,7 +11,7 @@
 namespace fovea::f32 {
 
 constexpr int block_keys = 256; // keys of one softmax step, aligned to absolute key 0
-constexpr int span_keys = 4096; // keys that are summed alone before they are merged
+constexpr int span_keys = 4096; // keys whose blocks are merged alone before spans are merged
 // From a row of scores to the next: with 1,024 bytes, rows would share few cache sets.
 constexpr int score_stride = block_keys + 16;
 constexpr int greatest_dim = 1024;
@@ -48,6 +48,25 @@ struct modifiers {
   bool any;              // of what changes scores: softcap, ALiBi, mask
 };
 
+// Rows are split into pieces: blocks where a KV head has few rows, so that even one head keeps several cores
+// busy; else spans, whose partial results take less memory.
+struct split_keys {
+  int32_t piece_keys;          // block_keys or span_keys
+  int32_t first_piece, pieces; // pieces, aligned to absolute key 0, that the given keys touch
+
+  constexpr int32_t keys_of_unit(int32_t keys) const { return keys < piece_keys ? keys : piece_keys; }
+};
+constexpr int rows_of_blocks = 16; // at most so many rows are split into blocks
+
+// How many stretches of `size` keys, aligned to absolute key 0, hold keys first .. end-1.
+constexpr int32_t count_touched(int32_t first, int64_t end, int32_t size) {
+  return end > first ? static_cast<int32_t>((end - 1) / size) - first / size + 1 : 0;
+}
+constexpr split_keys split_of(int64_t rows, int32_t first_key, int64_t end) {
+  const int32_t size = rows <= rows_of_blocks ? block_keys : span_keys;
+  return {size, first_key / size, count_touched(first_key, end, size)};
+}
+
 struct plan {
   rows_of<const float> q, k, v;
   rows_of<float> out;
@@ -64,7 +83,8 @@ struct plan {
   float scale; // times log2(e): softmax is base 2
   // scale = 2 * stretch * shrunk where a row of q times scale may overflow; else stretch is 0.
   float stretch, shrunk;
-  int32_t first_span, spans; // spans of 4,096 keys from absolute key 0 that the given keys touch
+  int32_t spans;    // that the given keys touch
+  split_keys split; // how partials split the keys of a row
   int32_t part, parts;
   float* partials;
   int32_t isa; // its place in the tables of kernels
@@ -83,11 +103,11 @@ int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* type
 int32_t make_any_plan(const fovea_attention* call, plan& p); // with all types
 bool partials_bytes(const plan& p, size_t& bytes);           // false on overflow
 
-// One partial result: what a row has gathered in one span. Slots stand as [kv head][row][span].
+// One partial result: what a row has gathered in one piece. Slots stand as [kv head][row][piece].
 constexpr ptrdiff_t slot_floats(int v_dim) { return 16 + 16 + up16(v_dim); } // sum, top, output
-inline float* slot(const plan& p, int32_t kv_head, int64_t row, int32_t span) {
+inline float* slot(const plan& p, int32_t kv_head, int64_t row, int32_t piece) {
   return p.partials +
-         static_cast<ptrdiff_t>((kv_head * p.rows + row) * p.spans + span) * slot_floats(p.v_dim);
+         static_cast<ptrdiff_t>((kv_head * p.rows + row) * p.split.pieces + piece) * slot_floats(p.v_dim);
 }
 
 inline float* out_row(const plan& p, int32_t kv_head, int64_t row) {

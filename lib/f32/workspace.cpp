@@ -67,7 +67,9 @@ int64_t cut(const plan& p, const sizes& n, unsigned char* at, workspace& w) {
   c.cut(w.all_o, n.spans ? rows * width : 0);
   c.cut(w.all_sum, n.spans ? rows * 16 : 0);
   c.cut(w.top, row_slots);
-  c.cut(w.rescale, row_slots);
+  c.cut(w.reference, row_slots);
+  c.cut(w.of_before, row_slots);
+  c.cut(w.of_block, row_slots);
   c.cut(w.all_top, row_slots);
   c.cut(w.total, row_slots);
   c.cut(w.factor, row_slots);

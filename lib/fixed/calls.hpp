@@ -81,7 +81,8 @@ void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
 
 template <const fixed_offer& Offer>
 FOVEA_ONCE int32_t attend_fixed(const fovea_fixed_attention* call, void* scratch, size_t scratch_size) {
-  if (call && comes_after_work(*call, call->keys, 1)) return FOVEA_OK;
+  if (call && comes_after_work(*call, [&](int64_t rows) { return units_for(rows, call->keys, 1); }))
+    return FOVEA_OK;
   fixed_plan p;
   if (const int32_t s = make_fixed_plan<Offer>(call, p)) return s;
   fixed_workspace<Offer> w;

@@ -95,9 +95,10 @@ inline void weights_are_legal(const fovea_attention& a, judge& j) {
 }
 
 inline wide partials_needed(
-    const fovea_attention& a) { // what the slots hold at least: sums, a top, outputs of each row and span
-  const wide spans = a.keys == 0 ? 0 : (wide{a.first_key} + a.keys - 1) / 4096 - a.first_key / 4096 + 1;
-  return wide{a.queries} * a.q_heads * spans * 4 * (16 + reference::v_dim(a));
+    const fovea_attention& a) { // what the slots hold at least: sums, a top, outputs of each row and piece
+  const wide rows = wide{a.queries} * a.q_heads, piece = rows <= 16 * wide{reference::kv_heads(a)} ? 256 : 4096;
+  const wide pieces = a.keys == 0 ? 0 : (wide{a.first_key} + a.keys - 1) / piece - a.first_key / piece + 1;
+  return rows * pieces * 4 * (16 + reference::v_dim(a));
 }
 
 // `readable`: numbers of heads stand in memory that can be looked at.

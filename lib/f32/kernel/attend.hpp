@@ -1,4 +1,5 @@
-// A tile of rows goes over all keys it sees: spans, blocks, and in each block scores, softmax and values.
+// A tile of rows goes over the keys it sees: spans or pieces, blocks, and in each block scores, softmax and
+// values.
 #pragma once
 #include "f32/kernel/dot.hpp"
 #include "f32/kernel/merge.hpp"
@@ -16,15 +17,14 @@ class tile_of_rows {
   explicit tile_of_rows(const tile_job& job) : job_(job), p_(*job.p), w_(*job.w), rows_(job), panels_(job) {}
 
   void attend() const {
-    const int32_t one_past = first_span() + 1;
-    const bool one_span = rows_.any.to <= span_keys * static_cast<int64_t>(one_past);
-    if (job_.span >= 0) {
-      attend_span(p_.first_span + job_.span, false);
-      store_partials();
+    const int64_t first = first_span();
+    const bool one_span = rows_.any.to <= first + span_keys;
+    if (job_.pieces.count) {
+      attend_pieces();
     } else if (one_span) {
-      attend_span(first_span(), true);
+      attend_keys(first, span_keys, true);
     } else {
-      attend_spans();
+      attend_spans(first);
     }
     if (p_.modify.weights.data) write_weights(one_span);
   }
@@ -36,21 +36,29 @@ class tile_of_rows {
   const rows_of_tile<Isa> rows_;
   const panels_of_keys<Isa, Element> panels_;
 
-  int32_t first_span() const {
+  // Where the span begins that holds the first seen key.
+  int64_t first_span() const {
     const int64_t first = rows_.any.head > p_.see.first_key ? p_.see.first_key : rows_.any.from;
-    return static_cast<int32_t>(first / span_keys);
+    return first / span_keys * span_keys;
   }
 
-  __attribute__((noinline)) void attend_spans() const {
+  __attribute__((noinline)) void attend_spans(int64_t first) const {
     const int width = up16(p_.v_dim);
     clear(w_.all_top, w_.all_sum, w_.all_o, width);
-    for (int32_t span = first_span(); span * static_cast<int64_t>(span_keys) < rows_.end(); ++span) {
-      if (!sees(span * static_cast<int64_t>(span_keys), span_keys))
-        span = rows_.any.from / span_keys; // between kept keys and window
-      attend_span(span, false);
+    for (int64_t span = first; span < rows_.end(); span += span_keys) {
+      if (!sees(span, span_keys)) span = rows_.any.from / span_keys * span_keys; // between kept keys and window
+      attend_keys(span, span_keys, false);
       join_span<Isa>(w_, job_.rows, width);
     }
     write_results<Isa>(job_);
+  }
+
+  __attribute__((noinline)) void attend_pieces() const {
+    const int32_t keys = p_.split.piece_keys;
+    for (int32_t n = job_.pieces.first; n < job_.pieces.first + job_.pieces.count; ++n) {
+      attend_keys((p_.split.first_piece + n) * int64_t{keys}, keys, false);
+      store_partials(n);
+    }
   }
 
   // Does any row see one of the keys at .. at + count - 1?
@@ -66,11 +74,10 @@ class tile_of_rows {
     for (ptrdiff_t i = 0; i < job_.rows * static_cast<ptrdiff_t>(width); ++i) o[i] = 0;
   }
 
-  // Leaves top, sum and o of the span in the workspace, or writes the output of its rows.
-  void attend_span(int32_t span, bool writes_output) const {
+  // Leaves top, sum and o of at most one span in the workspace, or writes the output of its rows.
+  void attend_keys(int64_t begin, int32_t keys, bool writes_output) const {
     for (int r = 0; r < job_.rows; r += 16) f32x16<Isa>::all(lowest).store(w_.top + r);
-    const int64_t begin = span * static_cast<int64_t>(span_keys),
-                  end = smaller(begin + span_keys, rows_.any.to);
+    const int64_t end = smaller(begin + keys, rows_.any.to);
     bool empty = true;
     int finished = 0; // rows
     for (int64_t first = begin; first < end; first += block_keys) {
@@ -178,10 +185,10 @@ class tile_of_rows {
         .write();
   }
 
-  __attribute__((noinline)) void store_partials() const {
+  __attribute__((noinline)) void store_partials(int32_t piece) const {
     const int width = up16(p_.v_dim);
     for (int r = 0; r < job_.rows; ++r) {
-      float* out = slot(p_, job_.kv_head, job_.row + r, job_.span);
+      float* out = slot(p_, job_.kv_head, job_.row + r, piece);
       f32x16<Isa>::load(w_.sum + r * 16).store(out);
       f32x16<Isa>::all(w_.top[r]).store(out + 16);
       for (int c = 0; c < width; c += 16)

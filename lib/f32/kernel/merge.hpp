@@ -1,5 +1,5 @@
-// Spans come together: two results (reference, sum, output) become one, in ascending order; and the final
-// division.
+// Pieces and spans come together: two results (reference, sum, output) become one, in ascending order; and
+// the final division.
 #pragma once
 #include "f32/kernel/output.hpp"
 #include "f32/kernel/values.hpp"
@@ -35,19 +35,28 @@ FOVEA_INLINE void write_result(float* out, int c, int v_dim, const f32x16<Isa>& 
     result.store(out + column_at(c, v_dim));
 }
 
+// What a row has gathered in some keys.
+struct gathered {
+  float *top, *sum, *o;
+};
+
+// Sums of later keys join those of the keys before them.
+template <class Isa>
+FOVEA_INLINE void join(const gathered& all, const gathered& next, int width) {
+  using vector = f32x16<Isa>;
+  const factors f = meet<Isa>(*all.top, *next.top);
+  merged(vector::load(all.sum), vector::load(next.sum), f).store(all.sum);
+  for (int c = 0; c < width; c += 16)
+    merged(vector::load(all.o + c), vector::load(next.o + c), f).store(all.o + c);
+  *all.top = f.top;
+}
+
 // The span that a tile has just finished joins the spans before it.
 template <class Isa>
 __attribute__((noinline)) void join_span(const workspace& w, int rows, int width) {
-  using vector = f32x16<Isa>;
   for (int r = 0; r < rows; ++r) {
-    const factors f = meet<Isa>(w.all_top[r], w.top[r]);
-    float* sum = w.all_sum + r * 16;
-    merged(vector::load(sum), vector::load(w.sum + r * 16), f).store(sum);
-    for (int c = 0; c < width; c += 16) {
-      float* o = w.all_o + static_cast<ptrdiff_t>(r) * width + c;
-      merged(vector::load(o), vector::load(w.o + static_cast<ptrdiff_t>(r) * width + c), f).store(o);
-    }
-    w.all_top[r] = f.top;
+    const ptrdiff_t at = static_cast<ptrdiff_t>(r) * width;
+    join<Isa>({w.all_top + r, w.all_sum + r * 16, w.all_o + at}, {w.top + r, w.sum + r * 16, w.o + at}, width);
   }
 }
 
@@ -71,25 +80,35 @@ __attribute__((noinline)) void write_results(const tile_job& job) {
 template <class Isa>
 struct row_of_partials {
   const plan& p;
-  const float* slots;
+  float* slots;
 
-  // One vector of all spans together; top becomes their common reference.
-  f32x16<Isa> over_spans(int at, float& top) const {
-    auto x = f32x16<Isa>::all(0);
-    top = lowest;
-    for (int i = 0; i < p.spans; ++i) {
-      const float* s = slots + i * slot_floats(p.v_dim);
-      const factors f = meet<Isa>(top, s[16]);
-      x = merged(x, f32x16<Isa>::load(s + at), f);
-      top = f.top;
+  gathered piece(int32_t n) const {
+    float* s = slots + n * slot_floats(p.v_dim);
+    return {s + 16, s, s + 32};
+  }
+
+  // Pieces of a span join its first piece; then the spans join the first of them.
+  void join_pieces() const {
+    const int width = up16(p.v_dim);
+    const int32_t of_span = span_keys / p.split.piece_keys;
+    int32_t opened = 0; // the first piece of a span
+    for (int32_t n = 1; n <= p.split.pieces; ++n) {
+      const bool ends = n == p.split.pieces || (p.split.first_piece + n) % of_span == 0;
+      if (!ends) {
+        join<Isa>(piece(opened), piece(n), width);
+        continue;
+      }
+      if (opened) join<Isa>(piece(0), piece(opened), width);
+      opened = n;
     }
-    return x;
   }
 
   // `out`: null where the output is of another type.
   void end(int32_t head, int64_t query, float* out) const {
-    float top;
-    const float total = sum_tree(over_spans(0, top)),
+    join_pieces();
+    const bool any = p.split.pieces > 0; // else there is no key, and no memory of partials
+    const gathered all = piece(0);
+    const float total = any ? sum_tree(f32x16<Isa>::load(all.sum)) : 0, top = any ? *all.top : lowest,
                 sink = p.modify.sinks ? p.modify.sinks[head] : -__builtin_inff();
     using row = one_register<Isa>;
     const auto end = end_of<Isa>(row::all(total), row::all(top), row::all(sink));
@@ -98,11 +117,13 @@ struct row_of_partials {
     end.lse.store(lse);
     if (p.modify.lse)
       p.modify.lse[head * static_cast<ptrdiff_t>(p.rows / p.group) + static_cast<ptrdiff_t>(query)] = lse[0];
-    for (int c = 0; c < up16(p.v_dim); c += 16)
+    for (int c = 0; c < up16(p.v_dim); c += 16) {
+      const auto o = any ? f32x16<Isa>::load(all.o + c) : f32x16<Isa>::all(0);
       if (out)
-        write_result(out, c, p.v_dim, over_spans(32 + c, top), factor[0]);
+        write_result(out, c, p.v_dim, o, factor[0]);
       else
-        write_halves(head, query, c, over_spans(32 + c, top), factor[0]);
+        write_halves(head, query, c, o, factor[0]);
+    }
   }
   __attribute__((noinline)) void write_halves(int32_t head, int64_t query, int c, const f32x16<Isa>& o,
                                               float factor) const {

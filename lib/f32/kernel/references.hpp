@@ -1,5 +1,5 @@
-// The reference of a row is the even number nearest to its largest score so far. The weight of a key is
-// 2^(score - reference).
+// The reference of a row is the even number nearest to its largest score in the block. The weight of a key is
+// 2^(score - reference). Sums that have different references meet at the larger one.
 #pragma once
 #include "f32/kernel/exp2.hpp"
 #include "f32/kernel/modify.hpp"
@@ -71,49 +71,63 @@ float modify_row(const tile_job& job, const key_runs& runs, int row, const row_b
   return largest(find_peaks<Isa, true, same_keys::none>(job.p->modify, runs, job.w->s, row, bias));
 }
 
-// Is shift_of - top exact? Not for a NaN either.
-FOVEA_INLINE bool exact(float top) { return top < exact_limit && top > -exact_limit; }
+// Is shift_of - reference exact? Not for a NaN either.
+FOVEA_INLINE bool exact(float reference) { return reference < exact_limit && reference > -exact_limit; }
 
 template <class Isa>
-FOVEA_INLINE bool all_exact(const one_register<Isa>& top) {
+FOVEA_INLINE bool all_exact(const one_register<Isa>& reference) {
   return !Isa::any_nan(
-      Isa::inside(top.r[0], 1 - exact_limit, exact_limit, Isa::spread(0), Isa::spread(__builtin_nanf(""))));
+      Isa::inside(reference.r[0], 1 - exact_limit, exact_limit, Isa::spread(0), Isa::spread(__builtin_nanf(""))));
 }
 
 // Where it is not exact, the reference is first subtracted from the scores, with one rounding. They are then
 // weighed relative to 0.
 template <class Isa>
-__attribute__((noinline)) void move_to_top(const key_runs& runs, float* scores, int row, float reference) {
+__attribute__((noinline)) void move_to_reference(const key_runs& runs, float* scores, int row,
+                                                 float reference) {
   float* s = scores + row * score_stride;
-  const auto top = f32x16<Isa>::all(reference);
+  const auto from = f32x16<Isa>::all(reference);
   for (int run = runs.first; run < 2; ++run)
     walk(
         runs.from[run][row], runs.to[run][row],
-        [&](int j) FOVEA_LAMBDA_INLINE { (f32x16<Isa>::load(s + j) - top).store(s + j); },
+        [&](int j) FOVEA_LAMBDA_INLINE { (f32x16<Isa>::load(s + j) - from).store(s + j); },
         [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
           const auto score = f32x16<Isa>::load(s + j);
-          inside(a, b, score - top, score).store(s + j);
+          inside(a, b, score - from, score).store(s + j);
         });
 }
 
-// For a register of rows from .. to-1: top = max(top, nearest even number of the largest score), rescale =
-// 2^(old top - top). Were scores moved?
+// For a register of rows from .. to-1: the reference of the block is the even number nearest to its largest
+// score, top the larger one of it and of top so far. Were scores moved?
 template <class Isa>
 FOVEA_INLINE bool raise_register(const workspace& w, const block& b, int from, int to,
                                  const one_register<Isa>& peak) {
   using rows = one_register<Isa>;
-  const auto old = rows::load(w.top + from), top = max(nearest_even(peak), old);
+  const auto reference = nearest_even(peak), old = rows::load(w.top + from), top = max(reference, old);
+  reference.store(w.reference + from);
   top.store(w.top + from);
-  if (!b.opens_span) exp2_below(old - top).store(w.rescale + from);
-  if (all_exact<Isa>(top)) return false;
+  if (!b.opens_span) {
+    exp2_below(old - top).store(w.of_before + from);
+    exp2_below(reference - top).store(w.of_block + from);
+  }
+  if (all_exact<Isa>(reference)) return false;
   bool moved = false;
   for (int r = from; r < to; ++r) {
-    if (exact(w.top[r])) continue;
-    move_to_top<Isa>(b.runs, w.s, r, w.top[r]);
+    if (exact(w.reference[r])) continue;
+    move_to_reference<Isa>(b.runs, w.s, r, w.reference[r]);
     moved = true;
   }
   return moved;
 }
+
+// What row r gathers in a block joins what its span has: both at the larger reference.
+template <class Isa, int Lanes>
+FOVEA_INLINE floats<Isa, Lanes> join_block(const floats<Isa, Lanes>& block, const float* span, float of_before,
+                                           float of_block) {
+  using vector = floats<Isa, Lanes>;
+  return fma_by(of_before, vector::load(span), block * vector::all(of_block));
+}
+
 template <class Isa>
 FOVEA_INLINE int end_of_register(int rows, int from) {
   return rows - from < Isa::lanes ? rows : from + Isa::lanes;

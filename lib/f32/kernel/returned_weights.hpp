@@ -120,7 +120,7 @@ class weights_of_rows {
   // The weights of one row for its final reference.
   void weigh_for(const block& b, int row, float top) const {
     const bool moves = !exact(top);
-    if (moves) move_to_top<Isa>(b.runs, w_.s, row, top);
+    if (moves) move_to_reference<Isa>(b.runs, w_.s, row, top);
     const float from = moves ? 0 : top;
     weigh_masked_row<Isa>(b.runs, w_.s, row, shift_of<Isa> - from, from + deepest);
   }

@@ -14,12 +14,12 @@ struct levels {
   alignas(64) float shift[Isa::lanes];
   alignas(64) float floor[Isa::lanes];
 
-  FOVEA_INLINE levels(const float* tops, bool moved) {
+  FOVEA_INLINE levels(const float* references, bool moved) {
     using rows = one_register<Isa>;
-    auto top = rows::load(tops);
-    if (moved) top.r[0] = Isa::inside(top.r[0], 1 - exact_limit, exact_limit, top.r[0], Isa::spread(0));
-    (rows::all(shift_of<Isa>) - top).store(shift);
-    (top + rows::all(deepest)).store(floor);
+    auto x = rows::load(references);
+    if (moved) x.r[0] = Isa::inside(x.r[0], 1 - exact_limit, exact_limit, x.r[0], Isa::spread(0));
+    (rows::all(shift_of<Isa>) - x).store(shift);
+    (x + rows::all(deepest)).store(floor);
   }
 };
 
@@ -120,13 +120,13 @@ __attribute__((noinline)) void weigh(const tile_job& job, const block& b, const 
   const rows_to_prefetch soon(job, b, first_q);
   for (int from = 0; from < rows; from += Isa::lanes) {
     const int count = end_of_register<Isa>(rows, from) - from;
-    const levels<Isa> by(w.top + from, moved);
+    const levels<Isa> by(w.reference + from, moved);
     for (int i = 0; i < count; ++i) {
       const int r = from + i;
       if (soon.any) soon.prefetch_row(*job.p, w.out_rows, r);
       auto sum = Hides ? weigh_masked_row<Isa>(b.runs, w.s, r, by.shift[i], by.floor[i])
                        : weigh_row<Isa, false, Same>(runs, w.s, r, by.shift[i], by.floor[i]);
-      if (!opens) sum = fma_by(w.rescale[r], f32x16<Isa>::load(w.sum + r * 16), sum);
+      if (!opens) sum = join_block(sum, w.sum + r * 16, w.of_before[r], w.of_block[r]);
       sum.store(w.sum + r * 16);
     }
   }
@@ -165,13 +165,13 @@ __attribute__((noinline)) void raise_and_weigh(const tile_job& job, const block&
   int end = end_of_register<Isa>(rows, 0);
   bool moved = raise_register<Isa>(w, b, 0, end, plain_peaks<Isa, same_keys::all>(job, runs, 0, end));
   for (int from = 0; from < rows; from += Isa::lanes) {
-    const levels<Isa> by(w.top + from, moved);
+    const levels<Isa> by(w.reference + from, moved);
     const int next = end, searched = end_of_register<Isa>(rows, next) - next;
     const auto weigh = [&](int r, auto& meanwhile) FOVEA_LAMBDA_INLINE {
       if (soon.any) soon.prefetch_row(*job.p, w.out_rows, r);
       auto sum = weigh_row<Isa, false, same_keys::all>(runs, w.s, r, by.shift[r - from], by.floor[r - from],
                                                        meanwhile);
-      if (!opens) sum = fma_by(w.rescale[r], f32x16<Isa>::load(w.sum + r * 16), sum);
+      if (!opens) sum = join_block(sum, w.sum + r * 16, w.of_before[r], w.of_block[r]);
       sum.store(w.sum + r * 16);
     };
     int i = 0;

@@ -12,7 +12,7 @@ struct value_phase {
   float* s; // weights
   value_rows<Element> v;
   float* o;
-  const float *rescale, *factor;
+  const float *of_before, *of_block, *factor;
   float* const* out;
   int v_dim, width;
   bool opens_span;
@@ -22,7 +22,8 @@ struct value_phase {
       : s(job.w->s),
         v(values),
         o(job.w->o),
-        rescale(job.w->rescale),
+        of_before(job.w->of_before),
+        of_block(job.w->of_block),
         factor(job.w->factor),
         out(job.w->out_rows),
         v_dim(job.p->v_dim),

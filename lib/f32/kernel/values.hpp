@@ -122,7 +122,7 @@ FOVEA_INLINE void add_keys(const value_phase<Element>& z, const value_group<Elem
     }
 }
 
-// o of the block enters o of the span by one fma; from the last block that a group sees, the output is
+// o of the block joins o of the span; from the last block that a group sees, the output is
 // written. Rows that only fill the last group write theirs to scratch.
 template <class Isa, class Shape, class Element, class Columns>
 FOVEA_INLINE void store_tile(const value_phase<Element>& z, const value_group<Element>& g, Columns c,
@@ -132,7 +132,7 @@ FOVEA_INLINE void store_tile(const value_phase<Element>& z, const value_group<El
   float* o = z.o + static_cast<ptrdiff_t>(row) * z.width + c.in_o;
   if (!z.opens_span)
     acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE {
-      x = fma_by(z.rescale[row + m], vector::load(o + m * z.width + n * Shape::lanes), x);
+      x = join_block(x, o + m * z.width + n * Shape::lanes, z.of_before[row + m], z.of_block[row + m]);
     });
   if (!g.finishes)
     return acc.each([&](int m, int n, vector& x)
