@@ -28,7 +28,7 @@ __attribute__((noinline)) int32_t fovea_cost_region(int32_t (*attend)(const void
 
 namespace {
 
-enum dtype { f32, int8 };
+enum dtype { f32, plain_f32, int8 }; // plain: fovea_attend_plain, with the least scratch
 enum runner { hosted, boards };
 // Heads of a linear layer: dim is its inputs, keys its outputs, queries its rows.
 constexpr int32_t linear = 0;
@@ -55,6 +55,12 @@ constexpr work works[] = {
     {"decode GQA 8/2x64 512 panels",       f32,  hosted, 8, 2, 64,   1, 512, 0, 0, FOVEA_PANELS},
     {"prefill 1x64 64 panels",             f32,  boards, 1, 1, 64,  64,  64, 0, 0, FOVEA_PANELS},
     {"decode 1/1x64 64 panels",            f32,  boards, 1, 1, 64,   1,  64, 0, 0, FOVEA_PANELS},
+    {"plain decode 4x16 32 rows",          plain_f32, boards, 4, 4, 16, 1, 32, 0, 0, FOVEA_ROWS},
+    {"plain decode 4x16 1 rows",           plain_f32, boards, 4, 4, 16, 1,  1, 0, 0, FOVEA_ROWS},
+    {"plain decode 1/1x64 64 rows",        plain_f32, boards, 1, 1, 64, 1, 64, 0, 0, FOVEA_ROWS},
+    {"plain decode 1/1x64 64 panels",      plain_f32, boards, 1, 1, 64, 1, 64, 0, 0, FOVEA_PANELS},
+    {"plain prefill 4x16 32 rows",         plain_f32, boards, 4, 4, 16, 32, 32, 0, 0, FOVEA_ROWS},
+    {"plain prefill 1x64 64 rows",         plain_f32, boards, 1, 1, 64, 64, 64, 0, 0, FOVEA_ROWS},
     {"int8 prefill 8x64 128",              int8, hosted, 8, 8, 64, 128, 128, 0, 0, FOVEA_ROWS},
     {"int8 decode 8/8x64 512 panels",      int8, hosted, 8, 8, 64,   1, 512, 0, 0, FOVEA_PANELS},
     {"int8 decode GQA 8/2x64 512 panels",  int8, hosted, 8, 2, 64,   1, 512, 0, 0, FOVEA_PANELS},
@@ -141,6 +147,15 @@ int32_t run_floats(const work& w, int32_t isa) {
   });
 }
 
+int32_t run_plain(const work& w, int32_t isa) {
+  problem<fovea_attention, float> p(w);
+  p.call.isa = isa;
+  return run_call(p.call, FOVEA_SCRATCH_PLAIN(w.dim, w.dim),
+                  [](const void* call, void* scratch, size_t size) {
+                    return fovea_attend_plain(static_cast<const fovea_attention*>(call), scratch, size);
+                  });
+}
+
 int32_t run_integers(const work& w, int32_t isa) {
   constexpr double unit = 4.5 / 127;
   problem<fovea_fixed_attention, int8_t> p(w);
@@ -183,10 +198,11 @@ int32_t isa_named(const char* name, int32_t end, Has has, Name name_of) {
 }
 
 int32_t run(const work& w, const char* isa_name, int32_t* isa) {
-  *isa = w.type == f32 ? isa_named(isa_name, FOVEA_ISA_END, fovea_has_isa, fovea_isa_name)
-                       : isa_named(isa_name, FOVEA_FIXED_ISA_END, fovea_fixed_has_isa, fovea_fixed_isa_name);
+  *isa = w.type != int8 ? isa_named(isa_name, FOVEA_ISA_END, fovea_has_isa, fovea_isa_name)
+                        : isa_named(isa_name, FOVEA_FIXED_ISA_END, fovea_fixed_has_isa, fovea_fixed_isa_name);
   return *isa == 0             ? 0
          : w.type == f32       ? run_floats(w, *isa)
+         : w.type == plain_f32 ? run_plain(w, *isa)
          : w.q_heads == linear ? run_linear(w, *isa)
                                : run_integers(w, *isa);
 }
@@ -203,7 +219,7 @@ int32_t run(const linear_works::work& w, const char* isa_name, int32_t* isa) {
 
 void list() {
   for (const work& w : works)
-    std::printf("%s\t%ld\t%s\t%s\n", w.name, multiply_adds(w), w.type == f32 ? "f32" : "int8",
+    std::printf("%s\t%ld\t%s\t%s\n", w.name, multiply_adds(w), w.type == int8 ? "int8" : "f32",
                 w.where == boards ? "boards" : "hosted");
   for (const linear_works::work& w : linear_works::works)
     std::printf("%s\t%ld\tf32\t%s\n", w.name, linear_works::multiply_adds(w),

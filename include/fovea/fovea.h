@@ -277,6 +277,11 @@ typedef struct fovea_attention {
 FOVEA_API int32_t fovea_attend(const fovea_attention *a, void *scratch, size_t scratch_size);
 /* The same for float32 only: a program without other types links only the code that they need. */
 FOVEA_API int32_t fovea_attend_f32(const fovea_attention *a, void *scratch, size_t scratch_size);
+/* The same for small firmware, in a quarter of the code: float32, K in rows or panels, groups of heads,
+ * causal, position, window, scale; what else a call may ask for is refused. Scratch of FOVEA_SCRATCH_PLAIN
+ * bytes is enough. On a core with vectors, a call with FOVEA_SCRATCH bytes takes the kernels of fovea_attend;
+ * one with less is as slow as plain C. The bits are the same. */
+FOVEA_API int32_t fovea_attend_plain(const fovea_attention *a, void *scratch, size_t scratch_size);
 /* Joins the partials of all parts: once, by one thread, after all parts have ended. */
 FOVEA_API int32_t fovea_merge(const fovea_attention *a);
 /* The status that fovea_attend would return with enough scratch. */
@@ -316,7 +321,10 @@ FOVEA_API int32_t fovea_version(void);
  * row, the sums of both, and bookkeeping. */
 #define FOVEA_SCRATCH(dim, v_dim) \
   (64 + sizeof(float) * (17 * FOVEA_UP16(dim) + 272 + 2 * FOVEA_UP16(v_dim) + 2 * 16 + 128))
-/* The same for speed: with room for `rows` rows at a time, of one KV head or of several that have few each,
+/* Of fovea_attend_plain on cores without vectors: a row of q, the scores of a block, two outputs. */
+#define FOVEA_SCRATCH_PLAIN(dim, v_dim) \
+  (sizeof(float) * (1 + FOVEA_AS_SIZE(dim) + 256 + 2 * FOVEA_AS_SIZE(v_dim)))
+/* The same as FOVEA_SCRATCH for speed: with room for `rows` rows at a time, of one KV head or of several that have few each,
  * and for the panels of `keys` keys of one KV head. */
 #define FOVEA_SCRATCH_FAST(dim, v_dim, rows, keys)          \
   (FOVEA_SCRATCH(dim, v_dim) +                              \

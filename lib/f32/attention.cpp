@@ -95,8 +95,15 @@ class tiles {
   // Those that still wait to be attended together; kv_head_ is the last of them.
   void attend_heads() {
     if (heads_)
-      call({&p_, &w_, chosen_, &packed_, kv_head_ + 1 - heads_, heads_, 0,
-            heads_ * static_cast<int32_t>(p_.rows), {}});
+      call({&p_,
+            &w_,
+            chosen_,
+            &packed_,
+            kv_head_ + 1 - heads_,
+            heads_,
+            0,
+            heads_ * static_cast<int32_t>(p_.rows),
+            {}});
     heads_ = 0;
   }
 
@@ -127,8 +134,8 @@ void attend_units(const plan& p, const workspace& w) {
   for (int64_t left = mine.end - mine.first; left > 0;) {
     // Neighbouring units of a piece, or neighbouring pieces of which each is one unit.
     const int64_t count = smaller(left, units.per_piece - n);
-    const int32_t pieces =
-        units.per_piece == 1 ? static_cast<int32_t>(smaller(left, units.pieces - piece)) : 1;
+    const int32_t pieces = units.per_piece == 1 ? static_cast<int32_t>(smaller(left, units.pieces - piece))
+                                                : 1;
     tile.attend(kv_head, p.partials ? piece_range{piece, pieces} : piece_range{}, n << units.shift,
                 smaller(p.rows, (n + count) << units.shift));
     left -= units.per_piece == 1 ? pieces : count;

@@ -82,6 +82,7 @@ template void run_at(int32_t place, const finish_job& job);
 template void run_at(int32_t place, const range_job& job);
 template void run_at(int32_t place, const quantize_job& job);
 template void run_at(int32_t place, const columns_job& job);
+template void run_at(int32_t place, const plain_job& job);
 
 core_profile profile_of_this_core() {
 #if defined(__x86_64__) || defined(__i386__)

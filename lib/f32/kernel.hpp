@@ -60,7 +60,7 @@ struct tile_job {
   int32_t kv_head; // the first
   int32_t heads;   // from there on; where there are several, each has all its rows in this tile
   int64_t row;
-  int32_t rows; // of all heads together
+  int32_t rows;       // of all heads together
   piece_range pieces; // none: all keys, and the output is written; else these, left in p->partials
 };
 

@@ -7,6 +7,7 @@
 #include "f32/check.hpp"
 #include "f32/kernel.hpp"
 #include "f32/kernel/exp2.hpp"
+#include "f32/plain.hpp"
 
 namespace fovea::f32 {
 namespace {
@@ -289,6 +290,52 @@ int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* type
   if (p.isa < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
   p.core = profile_of_this_core();
   return FOVEA_OK;
+}
+
+namespace {
+
+// What a plain call does not offer, by name.
+int32_t check_plain(const fovea_attention& a) {
+  const fovea_pattern* pattern = a.pattern;
+  const struct {
+    bool given;
+    int32_t argument;
+  } options[] = {
+      {a.prefix != 0, FOVEA_ARG_PREFIX},
+      {a.keep_first != 0, FOVEA_ARG_KEEP_FIRST},
+      {!is_zero(a.softcap), FOVEA_ARG_SOFTCAP},
+      {a.alibi != nullptr, FOVEA_ARG_ALIBI},
+      {a.sinks != nullptr, FOVEA_ARG_SINKS},
+      {a.mask.data != nullptr, FOVEA_ARG_MASK},
+      {a.lse != nullptr, FOVEA_ARG_LSE},
+      {a.weights.data != nullptr, FOVEA_ARG_WEIGHTS},
+      {(a.part.index | a.part.count) != 0, FOVEA_ARG_PART},
+      {a.partials || a.partials_size, FOVEA_ARG_PARTIALS},
+      {a.segments != nullptr, FOVEA_ARG_SEGMENTS},
+      {pattern && pattern->parents, FOVEA_ARG_PARENT},
+      {pattern && (pattern->chunk || pattern->left_chunks), FOVEA_ARG_CHUNK},
+  };
+  for (const auto& option : options)
+    if (option.given) return refusal(FOVEA_UNSUPPORTED, option.argument);
+  return FOVEA_OK;
+}
+
+} // namespace
+
+int32_t make_plain_plan(const fovea_attention* call, plan& p) {
+  if (!call) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
+  const fovea_attention& a = *call;
+  if (const int32_t s = check_offered(a)) return s;
+  if (const int32_t s = check_plain(a)) return s;
+  if (const int32_t s = check_shape(a, greatest_dim, greatest_count, p)) return s;
+  p.rows = static_cast<int64_t>(a.queries) * p.group;
+  if (const int32_t s = check_scale(a, p)) return s;
+  if (const int32_t s = check_visibility(a, p.see)) return s;
+  if (const int32_t s = check_tensors(a, nullptr, p)) return s;
+  for (int i = footprint::q; i <= footprint::v; ++i)
+    if (meet(p.bytes.in[i], p.bytes.to[footprint::out])) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
+  p.isa = find_isa(a.isa);
+  return p.isa < 0 ? refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA) : int32_t{FOVEA_OK};
 }
 
 } // namespace fovea::f32

@@ -45,6 +45,9 @@ struct isa_defaults {
   static constexpr bool narrows_f16 = false;
   // load_s8(p): a register of bytes as floats, where the compiler makes too much of it.
   static constexpr bool widens_s8 = false;
+  // Plain floats: add_eight(by, p, x) adds eight products to eight sums; add_eight_products(q, rows, x) goes on
+  // with the chains of four rows.
+  static constexpr bool loads_eight = false;
   // The largest tiles prefetch values.
   static constexpr bool fetches_values = false;
   // Rows of several KV heads that may share a tile; 0 where that does not pay.

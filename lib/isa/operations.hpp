@@ -3,6 +3,7 @@
 #pragma once
 #include "f32/kernel/activate.hpp"
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/plain.hpp"
 #include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
 #include "f32/kernel/quantize.hpp"
@@ -74,6 +75,10 @@ void operations<Name>::run(const quantize_job& job) {
 template <class Name>
 void operations<Name>::run(const columns_job& job) {
   by_columns<exact_isa<registers<Name>>>(job);
+}
+template <class Name>
+void operations<Name>::run(const plain_job& job) {
+  attend_plain<registers<Name>>(job);
 }
 
 } // namespace fovea::f32

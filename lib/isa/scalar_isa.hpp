@@ -25,6 +25,52 @@ struct scalar_isa : isa_defaults {
     return x;
   }
 #endif
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FP) && \
+    defined(__ARM_FEATURE_FMA)
+  // One instruction loads eight numbers, in nine cycles. A load before each product would take two.
+  static constexpr bool loads_eight = true;
+  static FOVEA_INLINE void add_eight(float by, const float* p, float* x) {
+    __asm__(
+        "vldmia %[p], {s24-s31}\n\t"
+        "vfma.f32 %0, %[by], s24\n\t"
+        "vfma.f32 %1, %[by], s25\n\t"
+        "vfma.f32 %2, %[by], s26\n\t"
+        "vfma.f32 %3, %[by], s27\n\t"
+        "vfma.f32 %4, %[by], s28\n\t"
+        "vfma.f32 %5, %[by], s29\n\t"
+        "vfma.f32 %6, %[by], s30\n\t"
+        "vfma.f32 %7, %[by], s31"
+        : "+t"(x[0]), "+t"(x[1]), "+t"(x[2]), "+t"(x[3]), "+t"(x[4]), "+t"(x[5]), "+t"(x[6]), "+t"(x[7])
+        : [p] "r"(p), [by] "t"(by), "m"(*reinterpret_cast<const float(*)[8]>(p))
+        : "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31");
+  }
+  // Chains of four rows go on by eight products; all pointers move on by as many numbers.
+  static FOVEA_INLINE void add_eight_products(const float*& q, const float* (&row)[4], float (&x)[4]) {
+    // clang-format off
+#define FOVEA_EIGHT_PRODUCTS(x, row) \
+  "vldmia " row "!, {s24-s31}\n\t"   \
+  "vfma.f32 " x ", s16, s24\n\t"     \
+  "vfma.f32 " x ", s17, s25\n\t"     \
+  "vfma.f32 " x ", s18, s26\n\t"     \
+  "vfma.f32 " x ", s19, s27\n\t"     \
+  "vfma.f32 " x ", s20, s28\n\t"     \
+  "vfma.f32 " x ", s21, s29\n\t"     \
+  "vfma.f32 " x ", s22, s30\n\t"     \
+  "vfma.f32 " x ", s23, s31\n\t"
+    __asm__("vldmia %[q]!, {s16-s23}\n\t"
+            FOVEA_EIGHT_PRODUCTS("%[x0]", "%[row0]")
+            FOVEA_EIGHT_PRODUCTS("%[x1]", "%[row1]")
+            FOVEA_EIGHT_PRODUCTS("%[x2]", "%[row2]")
+            FOVEA_EIGHT_PRODUCTS("%[x3]", "%[row3]")
+            : [q] "+r"(q), [row0] "+r"(row[0]), [row1] "+r"(row[1]), [row2] "+r"(row[2]), [row3] "+r"(row[3]),
+              [x0] "+t"(x[0]), [x1] "+t"(x[1]), [x2] "+t"(x[2]), [x3] "+t"(x[3])
+            :
+            : "memory", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", "s24", "s25", "s26", "s27",
+              "s28", "s29", "s30", "s31");
+    // clang-format on
+  }
+#undef FOVEA_EIGHT_PRODUCTS
+#endif
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
   static FOVEA_INLINE reg spread(float x) { return x; }

@@ -2,6 +2,7 @@
 // lib/isa/<name>.cpp instantiates it, compiled with the flags of its ISA.
 #pragma once
 #include "f32/kernel.hpp"
+#include "f32/plain.hpp"
 #include "f32/product.hpp"
 
 namespace fovea::f32 {
@@ -29,6 +30,7 @@ struct operations {
   static void run(const range_job& job);
   static void run(const quantize_job& job);
   static void run(const columns_job& job);
+  static void run(const plain_job& job);
 };
 
 #define FOVEA_ISA(name, constant, text) extern template struct operations<isa::name>;

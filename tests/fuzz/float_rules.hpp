@@ -96,7 +96,8 @@ inline void weights_are_legal(const fovea_attention& a, judge& j) {
 
 inline wide partials_needed(
     const fovea_attention& a) { // what the slots hold at least: sums, a top, outputs of each row and piece
-  const wide rows = wide{a.queries} * a.q_heads, piece = rows <= 16 * wide{reference::kv_heads(a)} ? 256 : 4096;
+  const wide rows = wide{a.queries} * a.q_heads,
+             piece = rows <= 16 * wide{reference::kv_heads(a)} ? 256 : 4096;
   const wide pieces = a.keys == 0 ? 0 : (wide{a.first_key} + a.keys - 1) / piece - a.first_key / piece + 1;
   return rows * pieces * 4 * (16 + reference::v_dim(a));
 }

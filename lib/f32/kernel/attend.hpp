@@ -46,7 +46,8 @@ class tile_of_rows {
     const int width = up16(p_.v_dim);
     clear(w_.all_top, w_.all_sum, w_.all_o, width);
     for (int64_t span = first; span < rows_.end(); span += span_keys) {
-      if (!sees(span, span_keys)) span = rows_.any.from / span_keys * span_keys; // between kept keys and window
+      if (!sees(span, span_keys))
+        span = rows_.any.from / span_keys * span_keys; // between kept keys and window
       attend_keys(span, span_keys, false);
       join_span<Isa>(w_, job_.rows, width);
     }

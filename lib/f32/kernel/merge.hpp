@@ -42,7 +42,7 @@ struct gathered {
 
 // Sums of later keys join those of the keys before them.
 template <class Isa>
-FOVEA_INLINE void join(const gathered& all, const gathered& next, int width) {
+__attribute__((noinline)) void join(const gathered& all, const gathered& next, int width) {
   using vector = f32x16<Isa>;
   const factors f = meet<Isa>(*all.top, *next.top);
   merged(vector::load(all.sum), vector::load(next.sum), f).store(all.sum);
@@ -56,7 +56,8 @@ template <class Isa>
 __attribute__((noinline)) void join_span(const workspace& w, int rows, int width) {
   for (int r = 0; r < rows; ++r) {
     const ptrdiff_t at = static_cast<ptrdiff_t>(r) * width;
-    join<Isa>({w.all_top + r, w.all_sum + r * 16, w.all_o + at}, {w.top + r, w.sum + r * 16, w.o + at}, width);
+    join<Isa>({w.all_top + r, w.all_sum + r * 16, w.all_o + at}, {w.top + r, w.sum + r * 16, w.o + at},
+              width);
   }
 }
 

@@ -76,8 +76,8 @@ FOVEA_INLINE bool exact(float reference) { return reference < exact_limit && ref
 
 template <class Isa>
 FOVEA_INLINE bool all_exact(const one_register<Isa>& reference) {
-  return !Isa::any_nan(
-      Isa::inside(reference.r[0], 1 - exact_limit, exact_limit, Isa::spread(0), Isa::spread(__builtin_nanf(""))));
+  return !Isa::any_nan(Isa::inside(reference.r[0], 1 - exact_limit, exact_limit, Isa::spread(0),
+                                   Isa::spread(__builtin_nanf(""))));
 }
 
 // Where it is not exact, the reference is first subtracted from the scores, with one rounding. They are then
@@ -122,8 +122,8 @@ FOVEA_INLINE bool raise_register(const workspace& w, const block& b, int from, i
 
 // What row r gathers in a block joins what its span has: both at the larger reference.
 template <class Isa, int Lanes>
-FOVEA_INLINE floats<Isa, Lanes> join_block(const floats<Isa, Lanes>& block, const float* span, float of_before,
-                                           float of_block) {
+FOVEA_INLINE floats<Isa, Lanes> join_block(const floats<Isa, Lanes>& block, const float* span,
+                                           float of_before, float of_block) {
   using vector = floats<Isa, Lanes>;
   return fma_by(of_before, vector::load(span), block * vector::all(of_block));
 }
