@@ -10,6 +10,7 @@
 #include "fovea/layer.h"
 #include "fovea/linear.h"
 #include "fovea/ops.h"
+#include "fovea/selftest.h"
 
 int fovea_header_c99(void);
 
