@@ -11,9 +11,8 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "byte_peak.hpp"
 #include "fovea/linear.h"
-#include "peak.hpp"
+#include "product_meter.hpp"
 #include "report.hpp"
 #include "stopwatch.hpp"
 
@@ -79,31 +78,6 @@ int32_t integer_isa_of(int32_t isa) {
     if (p.floats == isa && fovea_fixed_has_isa(p.integers)) return p.integers;
   return FOVEA_FIXED_SCALAR;
 }
-
-// Times the loop that a work is judged by: products of floats, or of bytes.
-class product_meter {
- public:
-  product_meter(const linear_work& w, int32_t isa) : floats_(isa), integers_(0) {
-    if (w.dtype != FOVEA_I8 && w.dtype != FOVEA_I4) return;
-    integers_ = integer_isa_of(isa);
-    per_turn_ = multiply_bytes(integers_, 1);
-    while (per_turn_ > 0 && ran(time()) < 100e-6) turns_ *= 2;
-  }
-  bool knows() const { return integers_ == 0 || per_turn_ > 0; }
-  timing time() const {
-    if (integers_ == 0) return floats_.time();
-    return time_of([&] { multiply_bytes(integers_, turns_); });
-  }
-  double flops() const {
-    return integers_ == 0 ? floats_.flops() : 2 * per_turn_ * static_cast<double>(turns_);
-  }
-
- private:
-  peak_meter floats_;
-  int32_t integers_;
-  double per_turn_ = 0;
-  int64_t turns_ = 1;
-};
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -202,8 +176,9 @@ linear_result measure(const linear_work& w, int32_t isa, const pace& speed) {
   linear_problem p(w);
   const isa_loops& loops = *loops_of(isa);
   p.call.isa = isa;
-  const product_meter meter(w, isa);
-  if (w.dtype == FOVEA_I8 || w.dtype == FOVEA_I4) p.call.fixed_isa = integer_isa_of(isa);
+  const bool integers = w.dtype == FOVEA_I8 || w.dtype == FOVEA_I4;
+  if (integers) p.call.fixed_isa = integer_isa_of(isa);
+  const product_meter meter(isa, p.call.fixed_isa);
   p.scratch.resize(fovea_multiply_scratch(&p.call) + 64);
   linear_result r{};
   r.what = w;
@@ -214,26 +189,29 @@ linear_result measure(const linear_work& w, int32_t isa, const pace& speed) {
   const int calls = std::max(1, static_cast<int>(std::ceil(least_sample / ran(time_of([&] { p.run(); })))));
   const double bytes = static_cast<double>(p.packed.size());
   const int passes = std::max(1, static_cast<int>(least_sample * 50e9 / bytes));
-  std::vector<timing> works, peaks, reads;
+  std::vector<timing> works, peaks;
+  loop_samples reads;
   const stopwatch watch;
   for (int round = 0; round < speed.rounds; ++round) {
     if (round >= speed.least_rounds && watch.read().wall >= speed.seconds) break;
     if (meter.knows()) peaks.push_back(undisturbed([&] { return meter.time(); }));
-    reads.push_back(
-        undisturbed([&] { return time_of_reading(loops, p.packed.data(), p.packed.size(), passes); }));
+    reads.take(read_loops, [&](int loop) {
+      return time_of_reading(loops, loop, p.packed.data(), p.packed.size(), passes);
+    });
     works.push_back(undisturbed([&] {
       return time_of([&] {
         for (int i = 0; i < calls; ++i) p.run();
       });
     }));
   }
-  const summary work = summarise(works), peak = meter.knows() ? summarise(peaks) : summary{},
-                read = summarise(reads);
+  const summary work = summarise(works), peak = summarise(peaks), read = reads.fastest();
   r.samples = work.samples;
   r.seconds = work.median / calls;
   r.quiet_seconds = work.lowest_tenth / calls;
   r.peak = meter.knows() ? meter.flops() / peak.median : 0;
   r.read = bytes * passes / read.median;
+  r.quiet_limit = std::max(meter.knows() ? w.flops() / meter.flops() * peak.lowest_tenth : 0,
+                           r.weight_bytes() / (bytes * passes) * read.lowest_tenth);
   r.disturbed = work.disturbed || peak.disturbed || read.disturbed;
   return r;
 }
@@ -255,7 +233,7 @@ std::string table_row(const linear_result& r) {
   return line(name, fovea_isa_name(r.isa),
               r.seconds < 1e-3 ? format("%.3g us", r.seconds * 1e6) : format("%.3g ms", r.seconds * 1e3),
               rate, limit, format("%.1f", 100 * r.limit_seconds() / r.seconds) + mark,
-              format("%.1f", 100 * r.limit_seconds() / r.quiet_seconds) + mark);
+              format("%.1f", 100 * r.quiet_limit / r.quiet_seconds) + mark);
 }
 
 } // namespace bench

@@ -21,6 +21,7 @@ struct linear_result {
   int32_t isa, status;
   double seconds, quiet_seconds; // median, and 10th percentile
   double peak, read;             // flop per second, 0 = not known; bytes of weights per second
+  double quiet_limit;            // seconds at the limit, by 10th percentiles
   uint64_t digest;
   int samples;
   bool disturbed; // by other programs, too often: the time or a limit

@@ -30,18 +30,20 @@ rate read_rate_of(const isa_loops& loops, size_t bytes, bool quick) {
   const page_buffer data(bytes);
   const size_t stretch = std::min(bytes, longest_stretch), stretches = bytes / stretch;
   size_t next = 0;
-  const auto sample = [&](int passes) {
+  const auto sample = [&](int loop, int passes) {
     const char* const at = static_cast<const char*>(data.data()) + next * stretch;
     next = (next + 1) % stretches;
-    return time_of_reading(loops, at, stretch, passes);
+    return time_of_reading(loops, loop, at, stretch, passes);
   };
-  for (size_t i = 0; i < stretches; ++i) sample(1); // into the caches
-  const int passes = stretches > 1 ? 1
-                                   : std::max(1, static_cast<int>(std::ceil(least_sample / ran(sample(1)))));
+  for (size_t i = 0; i < stretches; ++i) sample(0, 1); // into the caches
+  const int passes = stretches > 1
+                         ? 1
+                         : std::max(1, static_cast<int>(std::ceil(least_sample / ran(sample(0, 1)))));
   const int rounds = quick ? 15 : 61;
-  std::vector<timing> samples;
-  for (int round = 0; round < rounds; ++round) samples.push_back(undisturbed([&] { return sample(passes); }));
-  const summary found = summarise(samples);
+  loop_samples samples;
+  for (int round = 0; round < rounds; ++round)
+    samples.take(read_loops, [&](int loop) { return sample(loop, passes); });
+  const summary found = samples.fastest();
   return {static_cast<double>(stretch) * passes / found.median, found.disturbed};
 }
 

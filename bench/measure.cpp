@@ -9,8 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "peak.hpp"
-#include "stopwatch.hpp"
+#include "product_meter.hpp"
 
 namespace bench {
 namespace {
@@ -101,21 +100,23 @@ void check_and_cut(job<Call>& j, problem& p, const pace& speed, result& r) {
 
 template <class Call, class Rival>
 void take_samples(job<Call>& j, Rival& rival, const page_buffer& cache, const pace& speed, result& r) {
-  const peak_meter meter(r.isa);
+  const product_meter of_bytes(r.isa, r.integer_isa);
+  const product_meter meter = of_bytes.knows() ? of_bytes : product_meter(r.isa, 0);
   const isa_loops& loops = *loops_of(r.isa);
   const int passes = std::max(1, static_cast<int>(least_sample * 50e9 / static_cast<double>(cache.size())));
-  std::vector<timing> works, peaks, reads, rivals;
+  std::vector<timing> works, peaks, rivals;
+  loop_samples reads;
   const stopwatch watch;
   for (int round = 0; round < speed.rounds; ++round) {
     if (round >= speed.least_rounds && watch.read().wall >= speed.seconds) break;
     peaks.push_back(undisturbed([&] { return meter.time(); }));
     if (r.what.decode())
-      reads.push_back(
-          undisturbed([&] { return time_of_reading(loops, cache.data(), cache.size(), passes); }));
+      reads.take(read_loops,
+                 [&](int loop) { return time_of_reading(loops, loop, cache.data(), cache.size(), passes); });
     works.push_back(undisturbed([&] { return j.sample(); }));
     rivals.push_back(undisturbed([&] { return rival.sample(); }));
   }
-  const summary work = summarise(works), peak = summarise(peaks), read = summarise(reads),
+  const summary work = summarise(works), peak = summarise(peaks), read = reads.fastest(),
                 in_floats = summarise(rivals);
   r.samples = work.samples;
   r.seconds = work.median / j.whole_calls();
@@ -123,6 +124,7 @@ void take_samples(job<Call>& j, Rival& rival, const page_buffer& cache, const pa
   r.f32_seconds = in_floats.median / rival.whole_calls();
   r.peak = meter.flops() / peak.median;
   r.read = r.what.decode() ? static_cast<double>(cache.size()) * passes / read.median : 0;
+  r.quiet_limit = std::max(r.what.flops() / meter.flops() * peak.lowest_tenth, read.lowest_tenth / passes);
   r.disturbed = work.disturbed || peak.disturbed || read.disturbed || in_floats.disturbed;
 }
 

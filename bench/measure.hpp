@@ -24,8 +24,9 @@ struct result {
   double seconds, quiet_seconds; // of the whole work: median, and 10th percentile
   double f32_seconds;            // integers: the same work in floats, sample after sample; else 0
   double peak,
-      read;       // medians: flop per second; bytes per second of K and V, 0 where only the peak is the limit
-  bool disturbed; // by other programs, too often: the time, a limit, or the time in floats
+      read; // medians: flop per second; bytes per second of K and V, 0 where only the peak is the limit
+  double quiet_limit; // seconds at the limit, by 10th percentiles
+  bool disturbed;     // by other programs, too often: the time, a limit, or the time in floats
 
   const char* isa_name() const {
     return integer_isa ? fovea_fixed_isa_name(integer_isa) : fovea_isa_name(isa);
@@ -34,7 +35,7 @@ struct result {
   bool reading_binds() const { return read > 0 && cache_bytes() / read > what.flops() / peak; }
   double limit_seconds() const { return reading_binds() ? cache_bytes() / read : what.flops() / peak; }
   double share() const { return limit_seconds() / seconds; }
-  double quiet_share() const { return limit_seconds() / quiet_seconds; }
+  double quiet_share() const { return quiet_limit / quiet_seconds; }
   double gflops() const { return what.flops() / seconds * 1e-9; }
   double gigabytes() const { return cache_bytes() / seconds * 1e-9; }
 };

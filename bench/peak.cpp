@@ -11,7 +11,6 @@ namespace bench {
 namespace {
 
 volatile float kept_float; // a result that nobody reads could be optimised away
-volatile uint32_t kept_word;
 
 timing time_of_turns(const isa_loops& loops, int64_t turns) {
   return time_of([&] { kept_float = loops.multiply_add(turns, 1.0000001f, 1e-9f); });
@@ -38,15 +37,29 @@ double peak_meter::sample() const {
   return loops_ ? flops() / ran(undisturbed([&] { return time(); })) : 0;
 }
 
-timing time_of_reading(const isa_loops& loops, const void* data, size_t bytes, int passes) {
+timing time_of_reading(const isa_loops& loops, int loop, const void* data, size_t bytes, int passes) {
   return time_of([&] {
-    for (int pass = 0; pass < passes; ++pass) kept_word = loops.read(data, bytes);
+    for (int pass = 0; pass < passes; ++pass) loops.read[loop](data, bytes);
   });
 }
 
 double read_rate(const isa_loops& loops, const void* data, size_t bytes, int passes) {
-  const timing t = undisturbed([&] { return time_of_reading(loops, data, bytes, passes); });
-  return static_cast<double>(bytes) * passes / ran(t);
+  double rate = 0;
+  for (int loop = 0; loop < read_loops; ++loop) {
+    const timing t = undisturbed([&] { return time_of_reading(loops, loop, data, bytes, passes); });
+    rate = std::max(rate, static_cast<double>(bytes) * passes / ran(t));
+  }
+  return rate;
+}
+
+summary loop_samples::fastest() const {
+  summary found = summarise(of_loops_[0]);
+  for (int loop = 1; loop < read_loops; ++loop) {
+    if (of_loops_[loop].empty()) continue;
+    const summary s = summarise(of_loops_[loop]);
+    if (s.median < found.median) found = s;
+  }
+  return found;
 }
 
 } // namespace bench

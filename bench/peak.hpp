@@ -9,12 +9,15 @@
 
 namespace bench {
 
+constexpr int read_loops = 3; // of each ISA: no loop is the fastest one on each core and each level of memory
+
 // The loops of one ISA, each compiled in its own file with the flags of that ISA.
 struct isa_loops {
   double flops_per_turn;
   float (*multiply_add)(int64_t turns, float a, float b); // a * b is added to many chains, over and over
-  uint32_t (*read)(const void* data, size_t bytes);       // reads whole 512 bytes, once, in order
-  void (*copy)(const void* from, void* to, size_t bytes); // the same, and writes them elsewhere
+  // Reads whole 512 bytes, once: in order, as one, two and four streams.
+  void (*read[read_loops])(const void* data, size_t bytes);
+  void (*copy)(const void* from, void* to, size_t bytes); // in order, and writes them elsewhere
 };
 
 struct loops_of_isa {
@@ -39,8 +42,25 @@ class peak_meter {
   int64_t turns_ = 1;
 };
 
-double read_rate(const isa_loops& loops, const void* data, size_t bytes, int passes); // bytes per second
-timing time_of_reading(const isa_loops& loops, const void* data, size_t bytes,
+timing time_of_reading(const isa_loops& loops, int loop, const void* data, size_t bytes,
                        int passes); // one sample as it comes
+
+// The rate of the fastest read loop, in bytes per second.
+double read_rate(const isa_loops& loops, const void* data, size_t bytes, int passes);
+
+// Samples of one reading by several loops. All are sampled as often as the work, at the same moments; the
+// fastest is the limit.
+class loop_samples {
+ public:
+  template <class Time>
+  void take(int loops, Time time) { // time(loop) returns a timing
+    for (int loop = 0; loop < loops; ++loop)
+      of_loops_[loop].push_back(undisturbed([&] { return time(loop); }));
+  }
+  summary fastest() const; // by the median; zeros where nothing was sampled
+
+ private:
+  std::vector<timing> of_loops_[read_loops];
+};
 
 } // namespace bench

@@ -106,7 +106,7 @@ std::vector<field> fields_of_float_call(const Result& r, double limit_seconds) {
       {"causal", "false"},
       {"seconds", format("%.6g", r.seconds)},
       {"share", format("%.4f", limit_seconds / r.seconds)},
-      {"share_quiet", format("%.4f", limit_seconds / r.quiet_seconds)},
+      {"share_quiet", format("%.4f", r.quiet_limit / r.quiet_seconds)},
       {"scratch", quoted(scratch_name(scratch_size::best))},
       {"scratch_bytes", "0"},
       {"samples", format("%d", r.samples)},

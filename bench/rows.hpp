@@ -13,6 +13,7 @@ struct row_work {
   int32_t rows, columns;
 
   std::string name() const; // "softmax 197x197", "matvec 512x512", "dot 4096", "exp2 64x256"
+  bool only_reads() const { return what == matvec || quantises(); } // what it writes is small
   bool quantises() const { return what == quantise || what == quantise_tokens; }
   double elements() const { return static_cast<double>(rows) * columns; }
 };
@@ -22,6 +23,7 @@ struct row_result {
   int32_t isa, status;
   double seconds, quiet_seconds; // median, and 10th percentile
   double limit_seconds;          // of a copy from input to output, or of a pass over the matrix or the floats
+  double quiet_limit;            // the same, the 10th percentile
   uint64_t digest;
   int samples;
   bool disturbed; // by other programs, too often: the time or the limit
