@@ -15,12 +15,14 @@ text { font-family: ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-se
 .title { font-size: 15px; font-weight: 600 } .note { font-size: 11px; fill: #59636e } .small { font-size: 10px }
 .end { text-anchor: end } .middle { text-anchor: middle }
 .ground { fill: #ffffff } .grid { stroke: #d1d9e0; stroke-width: 0.7 } .roof { stroke: #59636e; stroke-width: 1.6 }
-.before { fill: #afb8c1 } .mark { stroke: #ffffff; stroke-width: 0.8 } .pale { fill-opacity: 0.35 }
+.curve { fill: none; stroke-width: 1.2 } .before { fill: #afb8c1 } .mark { stroke: #ffffff; stroke-width: 0.8 } .pale { fill-opacity: 0.35 }
 .s0 { fill: #0969da } .s1 { fill: #bc4c00 } .s2 { fill: #1a7f37 } .s3 { fill: #8250df } .s4 { fill: #cf222e }
+.l0 { stroke: #0969da } .l1 { stroke: #bc4c00 } .l2 { stroke: #1a7f37 } .l3 { stroke: #8250df } .l4 { stroke: #cf222e }
 @media (prefers-color-scheme: dark) {
   text { fill: #f0f6fc } .note { fill: #9198a1 } .ground { fill: #0d1117 } .grid { stroke: #3d444d } .roof { stroke: #9198a1 }
   .before { fill: #656c76 } .mark { stroke: #0d1117 }
   .s0 { fill: #4493f8 } .s1 { fill: #f0883e } .s2 { fill: #3fb950 } .s3 { fill: #ab7df8 } .s4 { fill: #ff7b72 }
+  .l0 { stroke: #4493f8 } .l1 { stroke: #f0883e } .l2 { stroke: #3fb950 } .l3 { stroke: #ab7df8 } .l4 { stroke: #ff7b72 }
 }
 </style>
 )";
@@ -60,6 +62,12 @@ std::string svg_mark(size_t series, double x, double y, const std::string& tip, 
   return format("<path class=\"mark s%zu %s\" transform=\"translate(%.1f %.1f)\" d=\"%s\"><title>", one, kind,
                 x, y, shapes[one]) +
          escaped(tip) + "</title></path>\n";
+}
+
+std::string svg_curve(size_t series, const std::vector<point>& points) {
+  std::string text = format("<polyline class=\"curve l%zu\" points=\"", series % 5);
+  for (const point& p : points) text += format("%.1f,%.1f ", p.x, p.y);
+  return text + "\"/>\n";
 }
 
 std::string svg_page(const std::string& title, const std::vector<drawing>& drawings) {

@@ -1,6 +1,7 @@
 // The common ground of the pictures: one SVG page of drawings, one below the other, legible in light and in
 // dark.
 #pragma once
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,20 @@ std::string svg_line(double x1, double y1, double x2, double y2, const char* kin
 // ISAs have a colour and a shape each, by their place among those measured. `tip` is shown where the pointer
 // rests. kind: classes of the style beside that colour, such as "pale".
 std::string svg_mark(size_t series, double x, double y, const std::string& tip, const char* kind = "");
+
+// A line through points in the colour of that series.
+struct point {
+  double x, y;
+};
+std::string svg_curve(size_t series, const std::vector<point>& points);
+
+// A logarithmic axis: from and to in pixels stand for low and high.
+struct log_axis {
+  double low, high, from, to;
+  double operator()(double value) const {
+    return from + (to - from) * std::log(value / low) / std::log(high / low);
+  }
+};
 
 std::string svg_page(const std::string& title, const std::vector<drawing>& drawings);
 

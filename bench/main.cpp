@@ -1,6 +1,4 @@
 // fovea_bench: how fast attention is on this core, as a share of what the core can do.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -16,39 +14,15 @@
 #include "machine.hpp"
 #include "measure.hpp"
 #include "options.hpp"
+#include "progress.hpp"
 #include "report.hpp"
 #include "roofline.hpp"
 #include "rows.hpp"
+#include "sweep.hpp"
 
 namespace {
 
 using namespace bench;
-
-// One line on a terminal that says what is being measured; nothing where the output is kept.
-class progress {
- public:
-  explicit progress(size_t steps) : steps_(steps), shown_(isatty(STDERR_FILENO) == 1) {}
-  ~progress() { clear(); }
-
-  void step(const std::string& what) {
-    ++step_;
-    if (shown_) std::fprintf(stderr, "\r\033[K[%zu/%zu] %s", step_, steps_, what.c_str());
-  }
-  void clear() const {
-    if (shown_) std::fprintf(stderr, "\r\033[K");
-  }
-
- private:
-  size_t steps_, step_ = 0;
-  bool shown_;
-};
-
-// Prints between two lines of progress.
-void print(const progress& p, const std::string& text) {
-  p.clear();
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
 
 // SSE4.1 and scalar-no-fma have no fused multiply-add: they have bits of their own. So has armv7 NEON, which
 // flushes denormals.
@@ -191,7 +165,11 @@ int run(const options& o) {
 int start(int argc, char** argv) {
   const options o = parse(argc, argv);
   if (o.help) return std::fputs(help_text().c_str(), stdout) < 0;
-  if (!o.list) return run(o);
+  if (!o.list) return o.sweep ? run_sweep(o) : run(o);
+  if (o.sweep) {
+    for (const curve& c : curves_with(o.filter)) std::puts(c.name().c_str());
+    return 0;
+  }
   for (const work& w : works_with(o.filter)) std::puts(w.name().c_str());
   for (const row_work& w : row_works_with(o.filter)) std::puts(w.name().c_str());
   for (const linear_work& w : linear_works_with(o.filter)) std::puts(w.name().c_str());

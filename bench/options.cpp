@@ -12,6 +12,7 @@
 #include "linear.hpp"
 #include "peak.hpp"
 #include "rows.hpp"
+#include "sweep.hpp"
 #include "works.hpp"
 
 namespace bench {
@@ -71,30 +72,33 @@ std::string writable(const std::string& flag, const std::string& path) {
 struct flag {
   const char *name, *value, *help; // value: what it is called in the help; null = the flag takes none
   void (*apply)(options&, const std::string& value);
+  bool of_works = false; // makes no sense with --sweep
 };
 
 constexpr flag flags[] = {
-    {"--filter", "TEXT", "only works whose name contains TEXT: causal, gqa, \"8x64 512\"",
+    {"--filter", "TEXT", "only works (or curves) whose name contains TEXT: causal, gqa, \"8x64 512\"",
      [](options& o, const std::string& text) { o.filter = text; }},
     {"--isa", "NAME", "only this ISA; without it every ISA this CPU can run",
      [](options& o, const std::string& name) { o.isas = isa_named(name); }},
-    {"--quick", nullptr, "fewer samples: the whole table in under two minutes",
+    {"--quick", nullptr, "fewer samples (of a sweep also fewer sizes): the whole table in under two minutes",
      [](options& o, const std::string&) { o.quick = true; }},
-    {"--rounds", "N", "exactly N samples of each result; without it 61, fewer of a slow one",
+    {"--rounds", "N", "exactly N samples of each result; without it 61, fewer of a slow one, 21 of a sweep",
      [](options& o, const std::string& number) { o.rounds = rounds_from(number); }},
     {"--scratch", "SIZE", "scratch memory: least, 64k, best (default), or all three",
-     [](options& o, const std::string& name) { o.scratch = scratch_named(name); }},
+     [](options& o, const std::string& name) { o.scratch = scratch_named(name); }, true},
     {"--whole", nullptr, "never time a long call head by head",
-     [](options& o, const std::string&) { o.whole = true; }},
+     [](options& o, const std::string&) { o.whole = true; }, true},
     {"--json", "FILE", "also write the results as a JSON array",
-     [](options& o, const std::string& path) { o.json = writable("--json", path); }},
+     [](options& o, const std::string& path) { o.json = writable("--json", path); }, true},
     {"--csv", "FILE", "also write the results as CSV",
      [](options& o, const std::string& path) { o.csv = writable("--csv", path); }},
-    {"--svg", "FILE", "also draw the roofline of this core, and where the works stand under it",
+    {"--svg", "FILE", "also draw the roofline of this core and the works under it, or the curves",
      [](options& o, const std::string& path) { o.svg = writable("--svg", path); }},
     {"--against", "FILE", "compare with a run that --json saved, as text and in the picture",
-     [](options& o, const std::string& path) { o.against = path; }},
-    {"--list", nullptr, "print the names of the works",
+     [](options& o, const std::string& path) { o.against = path; }, true},
+    {"--sweep", nullptr, "time per multiply-accumulate over one size at a time, to find cost cliffs",
+     [](options& o, const std::string&) { o.sweep = true; }},
+    {"--list", nullptr, "print the names of the works, or with --sweep of the curves",
      [](options& o, const std::string&) { o.list = true; }},
     {"--help", nullptr, "print this text", [](options& o, const std::string&) { o.help = true; }},
 };
@@ -106,7 +110,7 @@ const flag& flag_named(const std::string& name) {
 }
 
 // Takes one flag from the front of the words: "--flag value" or "--flag=value".
-void take(options& o, std::deque<std::string>& words) {
+const flag& take(options& o, std::deque<std::string>& words) {
   const std::string word = words.front();
   words.pop_front();
   const size_t equals = word.find('=');
@@ -117,6 +121,13 @@ void take(options& o, std::deque<std::string>& words) {
     throw usage_error(std::string(f.name) + " needs a value; see --help");
   f.apply(o, f.value ? words.front() : std::string());
   if (f.value) words.pop_front();
+  return f;
+}
+
+bool names_nothing(const options& o) {
+  if (o.sweep) return curves_with(o.filter).empty();
+  return works_with(o.filter).empty() && row_works_with(o.filter).empty() &&
+         linear_works_with(o.filter).empty();
 }
 
 } // namespace
@@ -146,9 +157,14 @@ options parse(int argc, char** argv) {
   options o;
   o.isas = usable_isas();
   std::deque<std::string> words(argv + (argc > 0), argv + argc);
-  while (!words.empty()) take(o, words);
-  if (works_with(o.filter).empty() && row_works_with(o.filter).empty() && linear_works_with(o.filter).empty())
-    throw usage_error("no work has a name with \"" + o.filter + "\" in it; --list shows the names");
+  std::string of_works;
+  while (!words.empty())
+    if (const flag& f = take(o, words); f.of_works) of_works = f.name;
+  if (o.sweep && !of_works.empty())
+    throw usage_error(of_works + " makes no sense with --sweep; leave out one of the two");
+  if (names_nothing(o))
+    throw usage_error(std::string(o.sweep ? "no curve" : "no work") + " has a name with \"" + o.filter +
+                      "\" in it; --list shows the names");
   return o;
 }
 

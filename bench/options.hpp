@@ -17,6 +17,7 @@ struct options {
   int rounds = 0;     // exactly so many samples of each result; 0 = as the pace says
   bool quick = false; // the pace
   bool whole = false; // never time a long call head by head
+  bool sweep = false; // over sizes, instead of works
   bool list = false, help = false;
 };
 

@@ -20,14 +20,6 @@ double intensity(const work& w) {
 
 const char* mark_if(bool disturbed) { return disturbed ? disturbed_mark : ""; }
 
-// Both axes are logarithmic: from and to in pixels stand for low and high.
-struct axis {
-  double low, high, from, to;
-  double operator()(double value) const {
-    return from + (to - from) * std::log(value / low) / std::log(high / low);
-  }
-};
-
 class picture {
  public:
   picture(const std::vector<level>& levels, const std::vector<limits>& machine,
@@ -168,7 +160,7 @@ class picture {
   const std::vector<result>& results_;
   std::vector<std::string> names_;
   limits best_;
-  axis x_{}, y_{};
+  log_axis x_{}, y_{};
   double height_;
   std::string body_;
 };

@@ -1,10 +1,11 @@
-// What the benchmark believes: which samples other programs disturbed, what the rest say, and what
-// fovea_compare makes of saved runs.
+// What the benchmark believes: which samples other programs disturbed, what the rest say, which sizes are
+// cost cliffs, and what fovea_compare makes of saved runs.
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
+#include "bench/cliffs.hpp"
 #include "bench/compare/judge.hpp"
 #include "bench/disturbance.hpp"
 #include "bench/saved.hpp"
@@ -164,4 +165,82 @@ TEST_CASE("bench: fovea_compare leaves out disturbed pairs") {
     CHECK(all.left_out == row.disturbed_old + row.disturbed_new);
     CHECK(judge(all, 0.001).what == row.expected);
   }
+}
+
+TEST_CASE("bench: which steps from size to size are cliffs") {
+  struct {
+    sweep_point small, large;
+    bool expected, smaller_is_slower;
+    double ratio;
+    const char* why;
+  } const rows[] = {
+      {{16, 1600, 16 * us}, {17, 1700, 17 * us}, false, false, 1.0, "time grows with the work"},
+      {{16, 1600, 16 * us}, {17, 1700, 17 * 1.49 * us}, false, false, 1.49, "a little less than half more"},
+      {{16, 1600, 16 * us}, {17, 1700, 17 * 1.51 * us}, true, false, 1.51, "more than half more per MAC"},
+      {{1, 100, 2 * us}, {2, 200, 3 * us}, false, false, 0.75, "a longer call for twice the work is none"},
+      {{1, 100, 2 * us}, {2, 200, 7 * us}, true, false, 1.75, "per MAC, not per call: the work doubles"},
+      {{15, 1500, 14.9 * us}, {16, 1600, 10 * us}, false, true, 1.49, "a smaller call a little slower"},
+      {{15, 1500, 15.1 * us}, {16, 1600, 10 * us}, true, true, 1.51, "a smaller call half as long again"},
+      {{13, 1300, 40 * us}, {16, 1600, 10 * us}, true, true, 4.0, "the next size of a quick sweep"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    const std::vector<sweep_point> points = {row.small, row.large};
+    const cliff step = step_at(points, 0);
+    CHECK(is_cliff(step) == row.expected);
+    CHECK(step.smaller_is_slower == row.smaller_is_slower);
+    CHECK(step.ratio == doctest::Approx(row.ratio));
+    CHECK(cliffs_of(points).size() == (row.expected ? 1 : 0));
+  }
+}
+
+TEST_CASE("bench: cliffs of a curve, and its steepest step") {
+  const std::vector<sweep_point> points = {
+      {1, 10, 1 * us}, {2, 20, 4 * us}, {3, 30, 5 * us}, {4, 40, 3 * us}, {5, 50, 8 * us}};
+  const std::vector<cliff> found = cliffs_of(points);
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].at == 0);
+  CHECK_FALSE(found[0].smaller_is_slower);
+  CHECK(found[1].at == 2);
+  CHECK(found[1].smaller_is_slower);
+  CHECK(found[2].at == 3);
+  CHECK(steepest_of(points).at == 3);
+  CHECK(cliffs_of({}).empty());
+  CHECK(cliffs_of({points[0]}).empty());
+}
+
+TEST_CASE("bench: a cliff is measured again before it is believed") {
+  struct {
+    std::vector<double> first, later; // microseconds of each size; all sizes have the same work
+    std::vector<size_t> cliffs, again;
+    const char* why;
+  } const rows[] = {
+      {{1, 1, 1}, {9, 9, 9}, {}, {}, "no cliff: nothing is measured again"},
+      {{1, 3, 3}, {1, 3, 3}, {0}, {0, 1}, "a cliff that stays"},
+      {{1, 3, 1}, {1, 1, 1}, {}, {0, 1, 2}, "noise on one size"},
+      {{3, 3, 3}, {3, 1, 1}, {}, {}, "without a cliff an error in all sizes stays"},
+      {{1, 2, 2.9}, {1, 1.4, 2.9}, {1}, {0, 1, 2}, "a size that falls makes a cliff behind it"},
+      {{1, 3, 3}, {4, 9, 9}, {0}, {0, 1}, "noise in the second measurement only"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    std::vector<sweep_point> points;
+    for (size_t i = 0; i < row.first.size(); ++i)
+      points.push_back({static_cast<int32_t>(i + 1), 1000, row.first[i] * us});
+    std::set<size_t> sampled;
+    const std::vector<cliff> found = confirmed(points, 3, [&](size_t i) {
+      sampled.insert(i);
+      return row.later[i] * us;
+    });
+    std::vector<size_t> at;
+    for (const cliff& c : found) at.push_back(c.at);
+    CHECK(at == row.cliffs);
+    CHECK(std::vector<size_t>(sampled.begin(), sampled.end()) == row.again);
+  }
+}
+
+TEST_CASE("bench: sizes of a sweep") {
+  CHECK(sizes_to(5, false) == std::vector<int32_t>{1, 2, 3, 4, 5});
+  CHECK(sizes_to(19, true) == std::vector<int32_t>{1, 4, 7, 8, 9, 10, 13, 15, 16, 17, 19});
+  CHECK(sizes_to(300, false).size() == 300);
 }
