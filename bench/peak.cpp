@@ -53,13 +53,9 @@ double read_rate(const isa_loops& loops, const void* data, size_t bytes, int pas
 }
 
 summary loop_samples::fastest() const {
-  summary found = summarise(of_loops_[0]);
-  for (int loop = 1; loop < read_loops; ++loop) {
-    if (of_loops_[loop].empty()) continue;
-    const summary s = summarise(of_loops_[loop]);
-    if (s.median < found.median) found = s;
-  }
-  return found;
+  std::vector<summary> loops;
+  for (const std::vector<timing>& samples : of_loops_) loops.push_back(summarise(samples));
+  return fastest_of(loops);
 }
 
 } // namespace bench

@@ -57,7 +57,7 @@ class loop_samples {
     for (int loop = 0; loop < loops; ++loop)
       of_loops_[loop].push_back(undisturbed([&] { return time(loop); }));
   }
-  summary fastest() const; // by the median; zeros where nothing was sampled
+  summary fastest() const; // zeros where nothing was sampled
 
  private:
   std::vector<timing> of_loops_[read_loops];

@@ -119,6 +119,30 @@ TEST_CASE("bench: what samples say together") {
   }
 }
 
+TEST_CASE("bench: the fastest of several loops is the limit") {
+  const summary none = {}, one = {3 * us, 2 * us, 9, false}, other = {2 * us, 1.5 * us, 8, true},
+                lucky = {4 * us, 1 * us, 7, false};
+  struct {
+    std::vector<summary> ways;
+    summary expected;
+    const char* why;
+  } const rows[] = {
+      {{none, none}, none, "nothing was sampled"},
+      {{one, none, none}, one, "a copy has one loop"},
+      {{one, other, none}, other, "the least median, with its mark"},
+      {{one, lucky}, {3 * us, 1 * us, 9, false}, "the 10th percentile of another loop"},
+      {{lucky, other, one}, {2 * us, 1 * us, 8, true}, "in any order"},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.why);
+    const summary found = fastest_of(row.ways);
+    CHECK(found.median == row.expected.median);
+    CHECK(found.lowest_tenth == row.expected.lowest_tenth);
+    CHECK(found.samples == row.expected.samples);
+    CHECK(found.disturbed == row.expected.disturbed);
+  }
+}
+
 TEST_CASE("bench: saved results say whether they were disturbed") {
   struct {
     const char* end;
