@@ -66,6 +66,14 @@ constexpr curve table[] = {
 constexpr double least_sample = 50e-6; // a point is the least of many samples, so short ones will do
 constexpr ptrdiff_t bytes_apart = 4096;
 
+constexpr bool heads_fit_apart() {
+  for (const curve& c : table)
+    if (c.memory == layout::apart && c.q_heads() * c.dim * ptrdiff_t{sizeof(float)} > bytes_apart)
+      return false;
+  return true;
+}
+static_assert(heads_fit_apart(), "the heads of a token must not reach into the next one");
+
 bool halves(dtype type) { return type == dtype::f16 || type == dtype::bf16; }
 bool is_int8(dtype type) { return type == dtype::int8 || type == dtype::int8_kv; }
 ptrdiff_t bytes_of(dtype type) { return is_int8(type) ? 1 : halves(type) ? 2 : 4; }

@@ -24,7 +24,7 @@ struct curve {
   std::string name() const; // "keys: 4/4x64, 1 query, panels f16"
   int32_t most() const;     // of the open size
   curve at(int32_t n) const;
-  int32_t q_heads() const { return kv_heads * group; }
+  constexpr int32_t q_heads() const { return kv_heads * group; }
   double macs() const { return 2.0 * q_heads() * queries * keys * dim; }
 };
 std::vector<curve> curves_with(const std::string& filter); // those whose name contains it, whatever the case
