@@ -46,11 +46,35 @@ FOVEA_INLINE Reg join_fours(const Reg (&x)[4], Op op) {
   return op(Reg(picked<0x88>(low, high)), Reg(picked<0xdd>(low, high)));
 }
 
+// 32-bit lanes: the first n of eight.
+FOVEA_INLINE __m256i first_of_eight(int n) {
+  alignas(64) static constexpr int32_t masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(masks + 8 - n));
+}
+// Masks have lanes of 32 bits: pairs of halves, and the last one where n is odd.
+FOVEA_INLINE void copy_first_halves(uint16_t* to, const uint16_t* p, int n) {
+  __m256i x = _mm256_maskload_epi32(reinterpret_cast<const int32_t*>(p), first_of_eight(n / 2));
+  if (n % 2) {
+    const __m256i last = _mm256_set1_epi32(p[n - 1]);
+    x = _mm256_blendv_epi8(last, x, first_of_eight(n / 2));
+    x = _mm256_and_si256(x, first_of_eight(n / 2 + 1));
+  }
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), x);
+}
+
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   static constexpr bool joins_rows = true, four_row_shapes = true, fetches_values = true;
-  static constexpr bool divides_by_products = true, narrows_32 = true, widens_bf16 = true, widens_s8 = true;
+  static constexpr bool divides_by_products = true, narrows_32 = true, widens_bf16 = true, widens_s8 = true,
+                        has_masks = true;
   static constexpr int pin_sums_from = 13; // of 16 registers
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m256>(sum, a, b); }
+  static FOVEA_INLINE reg load_first(const float* p, int n) {
+    return _mm256_maskload_ps(p, first_of_eight(n));
+  }
+  static FOVEA_INLINE void store_first(float* p, reg x, int n) {
+    _mm256_maskstore_ps(p, first_of_eight(n), x);
+  }
+  static FOVEA_INLINE void copy_first(uint16_t* to, const uint16_t* p, int n) { copy_first_halves(to, p, n); }
   static FOVEA_INLINE reg load_bf16(const uint16_t* p) {
     const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
@@ -92,9 +116,17 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
 struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   static constexpr bool joins_rows = true, scores_4x4 = true, tells_fraction = true, fetches_values = true;
   static constexpr bool divides_by_products = true, converts_f16 = true, narrows_f16 = true,
-                        widens_bf16 = true, widens_s8 = true;
+                        widens_bf16 = true, widens_s8 = true, has_masks = true;
   static constexpr int pin_sums_from = 29; // of 32
   static FOVEA_INLINE void add_product(reg& sum, reg a, reg b) { add_in_place<__m512>(sum, a, b); }
+  static FOVEA_INLINE __mmask16 first_lanes(int n) { return static_cast<__mmask16>((1u << n) - 1); }
+  static FOVEA_INLINE reg load_first(const float* p, int n) {
+    return _mm512_maskz_loadu_ps(first_lanes(n), p);
+  }
+  static FOVEA_INLINE void store_first(float* p, reg x, int n) {
+    _mm512_mask_storeu_ps(p, first_lanes(n), x);
+  }
+  static FOVEA_INLINE void copy_first(uint16_t* to, const uint16_t* p, int n) { copy_first_halves(to, p, n); }
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }

@@ -37,6 +37,9 @@ struct isa_defaults {
   static constexpr bool four_row_shapes = false;
   // fraction(x): x - its nearest integer, 0 for infinity, in one instruction.
   static constexpr bool tells_fraction = false;
+  // load_first and store_first are one instruction, and a mask. copy_first(to, p, n): the first n of sixteen
+  // halves, 0 to all, then zeros.
+  static constexpr bool has_masks = false;
   // load_f16(p): a register of float16 numbers, by an instruction.
   static constexpr bool converts_f16 = false;
   // load_bf16(p): the same of bfloat16, where the compiler makes too much of it.
@@ -70,6 +73,8 @@ constexpr int numbers_at_once = Isa::lanes == 1 ? 1 : 16;
 //   product_shapes       the same for products with packed weights
 //   rows                 of a tile: a multiple of the largest shape
 //   load(p), store(p, x), spread(float)
+//   load_first(p, n), store_first(p, x, n)   the first n lanes, 0 to all, if it has more than one; other lanes
+//                        become 0, and nothing else is read or written
 //   fma(a, b, c)         a * b + c, rounded once; without such an instruction the ISA carries no bit promise
 //   add, sub, mul, div (a, b), abs(x)
 //   max(x, floor), min(x, ceiling)   x where the two are unordered: a NaN stays
@@ -99,6 +104,10 @@ constexpr bool keeps_contract() {
   static_assert(std::is_same_v<decltype(&Isa::load), reg (*)(const float*)>, "load");
   static_assert(std::is_same_v<decltype(&Isa::store), void (*)(float*, reg)>, "store");
   static_assert(std::is_same_v<decltype(&Isa::spread), reg (*)(float)>, "spread");
+  if constexpr (Isa::lanes > 1) {
+    static_assert(std::is_same_v<decltype(&Isa::load_first), reg (*)(const float*, int)>, "load_first");
+    static_assert(std::is_same_v<decltype(&Isa::store_first), void (*)(float*, reg, int)>, "store_first");
+  }
   static_assert(std::is_same_v<decltype(&Isa::fma), reg (*)(reg, reg, reg)>, "fma");
   static_assert(std::is_same_v<decltype(&Isa::add), of_two>, "add");
   static_assert(std::is_same_v<decltype(&Isa::sub), of_two>, "sub");
@@ -134,6 +143,9 @@ constexpr bool keeps_contract() {
     static_assert(std::is_same_v<decltype(&Isa::fma_by_lane), reg (*)(reg, int, reg, reg)>, "fma_by_lane");
   if constexpr (Isa::tells_fraction)
     static_assert(std::is_same_v<decltype(&Isa::fraction), of_one>, "fraction");
+  if constexpr (Isa::has_masks)
+    static_assert(std::is_same_v<decltype(&Isa::copy_first), void (*)(uint16_t*, const uint16_t*, int)>,
+                  "copy_first");
   if constexpr (Isa::converts_f16)
     static_assert(std::is_same_v<decltype(&Isa::load_f16), reg (*)(const uint16_t*)>, "load_f16");
   if constexpr (Isa::narrows_f16)

@@ -95,6 +95,21 @@ struct neon_isa : isa_defaults {
 #endif
   static FOVEA_INLINE reg load(const float* p) { return vld1q_f32(p); }
   static FOVEA_INLINE void store(float* p, reg x) { vst1q_f32(p, x); }
+  static FOVEA_INLINE reg load_first(const float* p, int n) {
+    if (n >= 4) return load(p);
+    const float32x2_t zero = vdup_n_f32(0);
+    float32x2_t low = zero, high = zero;
+    if (n >= 2) low = vld1_f32(p);
+    if (n == 1) low = vld1_lane_f32(p, low, 0);
+    if (n == 3) high = vld1_lane_f32(p + 2, high, 0);
+    return vcombine_f32(low, high);
+  }
+  static FOVEA_INLINE void store_first(float* p, reg x, int n) {
+    if (n >= 4) return store(p, x);
+    if (n >= 2) vst1_f32(p, vget_low_f32(x));
+    if (n == 3) vst1q_lane_f32(p + 2, x, 2);
+    if (n == 1) vst1q_lane_f32(p, x, 0);
+  }
   static FOVEA_INLINE reg spread(float x) { return vdupq_n_f32(x); }
   static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return vfmaq_f32(c, a, b); }
   static FOVEA_INLINE reg mul(reg a, reg b) { return vmulq_f32(a, b); }

@@ -74,6 +74,22 @@ struct xsimd_isa : isa_defaults {
   static constexpr int rows_a_pointer = 3;
   static FOVEA_INLINE reg load(const float* p) { return reg::load_unaligned(p); }
   static FOVEA_INLINE void store(float* p, reg x) { x.store_unaligned(p); }
+  static FOVEA_INLINE reg load_first(const float* p, int n) {
+    static_assert(lanes == 4);
+    if (n >= 4) return load(p);
+    if (n == 0) return reg(0.f);
+    const __m128 first = _mm_load_ss(p);
+    if (n == 1) return first;
+    const __m128 two = _mm_loadl_pi(first, reinterpret_cast<const __m64*>(p));
+    return n == 2 ? two : _mm_movelh_ps(two, _mm_load_ss(p + 2));
+  }
+  static FOVEA_INLINE void store_first(float* p, reg x, int n) {
+    static_assert(lanes == 4);
+    if (n >= 4) return store(p, x);
+    if (n >= 2) _mm_storel_pi(reinterpret_cast<__m64*>(p), x);
+    if (n == 3) _mm_store_ss(p + 2, _mm_movehl_ps(x, x));
+    if (n == 1) _mm_store_ss(p, x);
+  }
   static FOVEA_INLINE reg spread(float x) { return reg(x); }
   static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return xsimd::fma(a, b, c); }
   static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }

@@ -10,7 +10,8 @@ namespace fovea::f32 {
 // that sums stay floats.
 //   stored                   what memory holds
 //   load(p, V{})             as many elements from p on as a vector V has lanes
-//   load_first(p, n, V{})    the first n of them; nothing behind is read, other lanes are 0
+//   load_first<Whole>(p, n, V{})    the first n of them, at least Whole; nothing behind is read, other lanes
+//                            are 0
 template <class Element>
 struct element_contract {
   using stored = typename Element::stored;
@@ -25,9 +26,9 @@ struct f32_element {
   static FOVEA_INLINE Vector load(const stored* p, Vector) {
     return Vector::load(p);
   }
-  template <class Vector>
+  template <int Whole = 0, class Vector>
   static FOVEA_INLINE Vector load_first(const stored* p, int n, Vector x) {
-    return fovea::f32::load_first(p, n, x);
+    return fovea::f32::load_first<Whole>(p, n, x);
   }
 };
 
@@ -104,6 +105,33 @@ FOVEA_INLINE typename Isa::reg f16_by_integers(const uint16_t* p) {
   }
 }
 
+// The first n of sixteen bytes at p, then zeros. They are put together in integers: a load of a register would
+// wait for several stores.
+typedef uint64_t sixteen_bytes __attribute__((vector_size(16)));
+
+template <class T>
+FOVEA_INLINE uint64_t loaded(const uint8_t* p) {
+  T x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
+}
+FOVEA_INLINE uint64_t first_of_eight_bytes(const uint8_t* p, int n) { // two loads overlap
+  if (n >= 8) return loaded<uint64_t>(p);
+  if (n >= 4) return loaded<uint32_t>(p) | loaded<uint32_t>(p + n - 4) << (8 * n - 32);
+  if (n >= 2) return loaded<uint16_t>(p) | loaded<uint16_t>(p + n - 2) << (8 * n - 16);
+  return n == 1 ? *p : 0;
+}
+FOVEA_INLINE sixteen_bytes first_bytes(const void* p, int n) {
+  const auto* bytes = static_cast<const uint8_t*>(p);
+  return sixteen_bytes{first_of_eight_bytes(bytes, n), first_of_eight_bytes(bytes + 8, n - 8)};
+}
+// Sixteen halves. One copy of so much code serves all callers.
+struct first_halves {
+  sixteen_bytes at[2];
+  __attribute__((noinline)) first_halves(const uint16_t* p, int n)
+      : at{first_bytes(p, 2 * n), first_bytes(p + 8, 2 * n - 16)} {}
+};
+
 // The elements of 16 bits differ in how a register is loaded.
 template <class Format>
 struct half_element {
@@ -114,15 +142,19 @@ struct half_element {
     return floats<Isa, N>::each(
         [&](int i) FOVEA_LAMBDA_INLINE { return Format::template load_register<Isa>(p + i * Isa::lanes); });
   }
-  template <class Isa, int N>
+  template <int Whole = 0, class Isa, int N>
   static FOVEA_INLINE floats<Isa, N> load_first(const stored* p, int n, floats<Isa, N> x) {
     if constexpr (Isa::lanes == 1) { // no copy: memcpy may read words where halves stand
       for (int i = 0; i < N; ++i) x.r[i] = i < n ? Format::template load_register<Isa>(p + i) : 0;
       return x;
+    } else if constexpr (Isa::has_masks) {
+      alignas(64) stored t[16];
+      Isa::copy_first(t, p, n);
+      return load(t, x);
+    } else {
+      const first_halves t(p, n);
+      return load(reinterpret_cast<const stored*>(t.at), x);
     }
-    alignas(64) stored t[N] = {};
-    for (int i = 0; i < n; ++i) t[i] = p[i];
-    return load(t, x);
   }
 };
 

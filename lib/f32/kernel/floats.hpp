@@ -162,18 +162,66 @@ class largest_of_rows {
   alignas(64) float at_[Isa::lanes * (Isa::joins_rows ? 16 : 1)];
 };
 
-// The first n elements of a row that may end before the sixteenth. Nothing after them is read.
+// How many lanes of register i are among the first n lanes of a vector.
+template <class Isa>
+FOVEA_INLINE int lanes_of_first(int n, int i) {
+  const int rest = n - i * Isa::lanes;
+  return rest < 0 ? 0 : rest < Isa::lanes ? rest : Isa::lanes;
+}
+
+// Register by register: the first `Whole` lanes exist.
+template <int Whole, class Isa, int N>
+FOVEA_INLINE floats<Isa, N> load_partial(const float* p, int n, floats<Isa, N>) {
+  return floats<Isa, N>::each([&](int i) FOVEA_LAMBDA_INLINE {
+    const float* at = p + i * Isa::lanes;
+    return (i + 1) * Isa::lanes <= Whole ? Isa::load(at) : Isa::load_first(at, lanes_of_first<Isa>(n, i));
+  });
+}
+template <int Whole, class Isa, int N>
+FOVEA_INLINE void store_partial(float* p, const floats<Isa, N>& x, int n) {
+  x.each_reg([&](int i) FOVEA_LAMBDA_INLINE {
+    float* at = p + i * Isa::lanes;
+    if ((i + 1) * Isa::lanes <= Whole)
+      Isa::store(at, x.r[i]);
+    else
+      Isa::store_first(at, x.r[i], lanes_of_first<Isa>(n, i));
+  });
+}
+// Without masks this is much code for several registers: one copy serves all callers.
 template <class Isa, int N>
-FOVEA_INLINE floats<Isa, N> load_first(const float* p, int n, floats<Isa, N>) {
-  alignas(64) float t[N] = {};
-  for (int i = 0; i < n; ++i) t[i] = p[i];
-  return floats<Isa, N>::load(t);
+__attribute__((noinline)) floats<Isa, N> load_shared(const float* p, int n) {
+  return load_partial<0>(p, n, floats<Isa, N>{});
 }
 template <class Isa, int N>
+__attribute__((noinline)) void store_shared(float* p, const floats<Isa, N>& x, int n) {
+  store_partial<0>(p, x, n);
+}
+
+// The first n elements of a row that may end before the last lane, at least `Whole`; other lanes become 0.
+// Nothing after them is read or written.
+template <int Whole = 0, class Isa, int N>
+FOVEA_INLINE floats<Isa, N> load_first(const float* p, int n, floats<Isa, N> x) {
+  if constexpr (Isa::lanes == 1) {
+    float t[N] = {};
+    for (int i = 0; i < n; ++i) t[i] = p[i];
+    return floats<Isa, N>::load(t);
+  } else if constexpr (Isa::has_masks || Whole == N - Isa::lanes) {
+    return load_partial<Whole>(p, n, x);
+  } else {
+    return load_shared<Isa, N>(p, n);
+  }
+}
+template <int Whole = 0, class Isa, int N>
 FOVEA_INLINE void store_first(float* p, const floats<Isa, N>& x, int n) {
-  alignas(64) float t[N];
-  x.store(t);
-  for (int i = 0; i < n; ++i) p[i] = t[i];
+  if constexpr (Isa::lanes == 1) {
+    float t[N];
+    x.store(t);
+    for (int i = 0; i < n; ++i) p[i] = t[i];
+  } else if constexpr (Isa::has_masks || Whole == N - Isa::lanes) {
+    store_partial<Whole>(p, x, n);
+  } else {
+    store_shared(p, x, n);
+  }
 }
 
 } // namespace fovea::f32

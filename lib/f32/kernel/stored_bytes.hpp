@@ -15,15 +15,15 @@ struct s8_element {
     return floats<Isa, N>::each([&](int i)
                                     FOVEA_LAMBDA_INLINE { return bytes_to_floats<Isa>(p + i * Isa::lanes); });
   }
-  template <class Isa, int N>
+  template <int Whole = 0, class Isa, int N>
   static FOVEA_INLINE floats<Isa, N> load_first(const stored* p, int n, floats<Isa, N> x) {
     if constexpr (Isa::lanes == 1) { // no copy: memcpy may read words where bytes stand
       for (int i = 0; i < N; ++i) x.r[i] = i < n ? static_cast<float>(p[i]) : 0;
       return x;
+    } else {
+      const sixteen_bytes t = first_bytes(p, n);
+      return load(reinterpret_cast<const stored*>(&t), x);
     }
-    alignas(64) stored t[N] = {};
-    for (int i = 0; i < n; ++i) t[i] = p[i];
-    return load(t, x);
   }
 
  private:

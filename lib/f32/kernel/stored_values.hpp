@@ -63,7 +63,7 @@ __attribute__((noinline)) void add_stored_rows(const value_phase<Element>& z, co
     g.row = r;
     g.finishes = b.writes_output && r < b.finished_after;
     if (z.v_dim < 16)
-      exact_values<Isa, 16>(z, b.runs, g, 1, 1, columns<Element>{0, 0, z.v_dim});
+      short_values_of_rows<Isa>(z, b.runs, g, 1, 0);
     else if constexpr (Isa::lanes > 1)
       add_rest_of_rows<Isa>(z, b.runs, g, 1, 0);
     else

@@ -9,19 +9,20 @@ namespace fovea::f32 {
 // begins earlier and overlaps the one before it. Lanes never mix, so both compute the same.
 FOVEA_INLINE int column_at(int c, int v_dim) { return v_dim < 16 || c + 16 <= v_dim ? c : v_dim - 16; }
 
-// Columns of one accumulator tile: where they stand in o, in V and out, and how many of a vector exist.
-template <class Element>
+// Columns of one accumulator tile: where they stand in o, in V and out, and how many of a vector exist, at
+// least `Whole`.
+template <class Element, int Whole = 0>
 struct columns {
   static constexpr bool whole = false;
   int in_o, at, count;
 
   template <class Vector>
   FOVEA_INLINE Vector load(const typename Element::stored* p) const {
-    return Element::load_first(p, count, Vector{});
+    return Element::template load_first<Whole>(p, count, Vector{});
   }
   template <class Vector>
   FOVEA_INLINE void store(float* p, const Vector& x) const {
-    store_first(p, x, count);
+    store_first<Whole>(p, x, count);
   }
   FOVEA_INLINE columns without_fetching() const { return *this; }
 };
@@ -65,6 +66,15 @@ FOVEA_INLINE auto columns_for(ptrdiff_t v_stride, int in_o, int at) {
     return whole_columns<Element>{{in_o, at, Shape::lanes}};
 }
 
+// Calls use(lanes, columns) for all columns of rows that are shorter than a vector of sixteen, in the fewest
+// registers.
+template <class Isa, class Element, int Lanes = Isa::lanes, class Use>
+FOVEA_INLINE void with_short_columns(int v_dim, Use use) {
+  if constexpr (Lanes < 16)
+    if (v_dim > Lanes) return with_short_columns<Isa, Element, Lanes + Isa::lanes>(v_dim, use);
+  use(std::integral_constant<int, Lanes>{}, columns<Element, Lanes - Isa::lanes>{0, 0, v_dim});
+}
+
 template <class Isa, class Shape>
 using weights_view = rows_view<Isa, Shape::rows, std::integral_constant<ptrdiff_t, score_stride>>;
 
@@ -76,7 +86,7 @@ FOVEA_INLINE void add_shared(const value_phase<Element>& z, const value_group<El
     tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, Shape::lanes, z.v.stride}, g.keys,
          columns, acc);
   };
-  if constexpr (Isa::fetches_values && Shape::rows == largest_rows(typename Isa::shapes{}))
+  if constexpr (Columns::whole && Isa::fetches_values && Shape::rows == largest_rows(typename Isa::shapes{}))
     if (g.fetches) return add(fetching_columns<Element, 12, first_cache>{c, z.v.stride});
   add(c);
 }
@@ -176,22 +186,36 @@ __attribute__((noinline)) void exact_values(const value_phase<Element>& z, const
   }
 }
 
-// Values in several segments: each row for itself, from segment to segment. The chain of additions goes on.
+// A row for itself over all keys that it sees, from one segment to the next. The chain of additions goes on.
 template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void add_segments(const value_phase<Element>& z, const key_runs& runs, value_group<Element> g,
-                               Columns c) {
+FOVEA_INLINE void value_tile_of_row(const value_phase<Element>& z, const key_runs& runs,
+                                    const value_group<Element>& g, Columns c) {
+  static_assert(Shape::rows == 1);
   accumulator<Isa, Shape> acc;
   acc.clear();
   const float* s = z.s + g.row * score_stride;
   for (int run = runs.first; run < 2; ++run)
     for (int key = runs.from[run][g.row], to = runs.to[run][g.row], count; key < to; key += count) {
-      count = z.v.side_by_side(key, to);
+      count = z.v.map ? z.v.side_by_side(key, to) : to - key;
       tile(weights_view<Isa, Shape>(s + key, {}), panels_view{z.v.row(key) + c.at, Shape::lanes, z.v.stride},
            count, c, acc);
     }
-  if (g.may_leak && leaked(acc))
+  if (z.masked && leaked(acc))
     return exact_values<Isa, Shape::lanes, Element>(z, runs, g, 1, Shape::vectors, c);
   store_tile(z, g, c, acc);
+}
+
+// The same for rows of fewer than sixteen columns, from column `first` on. Cores without vectors take one
+// column at a time, the others all of them.
+template <class Isa, class Element>
+__attribute__((noinline)) void short_values_of_rows(const value_phase<Element>& z, const key_runs& runs,
+                                                    value_group<Element> g, int rows, int first) {
+  for (const int end = g.row + rows; g.row < end; ++g.row)
+    if constexpr (Isa::lanes == 1)
+      for (int c = first; c < z.v_dim; ++c)
+        value_tile_of_row<Isa, shape<1, 1, 1>>(z, runs, g, whole_columns<Element>{{c, c, 1}});
+    else
+      value_tile_of_row<Isa, shape<1, 1>>(z, runs, g, columns<Element>{0, 0, z.v_dim});
 }
 
 // All columns of a group. Cores without vectors take the code that is there for hidden keys: it costs no time
@@ -199,18 +223,18 @@ FOVEA_INLINE void add_segments(const value_phase<Element>& z, const key_runs& ru
 template <class Isa, class Element>
 __attribute__((noinline)) void value_segments(const value_phase<Element>& z, const block& b,
                                               value_group<Element> g, int rows) {
-  if (z.v_dim < 16) return exact_values<Isa, 16>(z, b.runs, g, rows, 1, columns<Element>{0, 0, z.v_dim});
   const auto columns_from = [&](int c, int lanes) {
     return whole_columns<Element>{{c, column_at(c & -16, z.v_dim) + c % 16, lanes}};
   };
+  if (z.v_dim < 16) return short_values_of_rows<Isa>(z, b.runs, g, rows, 0);
   if constexpr (Isa::lanes == 1) {
     for (int c = 0; c < z.width; c += 4) exact_values<Isa, 4>(z, b.runs, g, rows, 1, columns_from(c, 4));
   } else {
-    g.may_leak = z.masked;
     for (const int end = g.row + rows; g.row < end; ++g.row) {
       int c = 0;
-      for (; c + 64 <= z.v_dim; c += 64) add_segments<Isa, shape<1, 4>>(z, b.runs, g, columns_from(c, 16));
-      for (; c < z.width; c += 16) add_segments<Isa, shape<1, 1>>(z, b.runs, g, columns_from(c, 16));
+      for (; c + 64 <= z.v_dim; c += 64)
+        value_tile_of_row<Isa, shape<1, 4>>(z, b.runs, g, columns_from(c, 16));
+      for (; c < z.width; c += 16) value_tile_of_row<Isa, shape<1, 1>>(z, b.runs, g, columns_from(c, 16));
     }
   }
 }
@@ -222,9 +246,14 @@ FOVEA_INLINE void value_tile(const value_phase<Element>& z, const value_phase<El
   accumulator<Isa, Shape> acc;
   acc.clear();
   add_keys(z, g, c, acc);
-  if (g.may_leak && leaked(acc))
-    return exact_values<Isa, Shape::lanes, Element>(shared, runs, g, Shape::rows, Shape::vectors,
-                                                    c.without_fetching());
+  if (g.may_leak && leaked(acc)) {
+    if constexpr (Columns::whole)
+      exact_values<Isa, Shape::lanes, Element>(shared, runs, g, Shape::rows, Shape::vectors,
+                                               c.without_fetching());
+    else
+      exact_values<Isa, 16, Element>(shared, runs, g, Shape::rows, 1, columns<Element>{0, 0, c.count});
+    return;
+  }
   store_tile(z, g, c, acc);
 }
 
@@ -237,6 +266,17 @@ FOVEA_INLINE bool group_works(const block& b, int row, int rows) {
   const bool sees = runs.to[1][last] > runs.from[1][row] ||
                     (runs.first == 0 && runs.to[0][last] > runs.from[0][row]);
   return sees || b.opens_span || (b.writes_output && row + rows <= b.finished_after);
+}
+
+// All columns of groups whose v_dim is below sixteen.
+template <class Isa, class Shape, class Element>
+__attribute__((noinline)) void short_value_groups(const value_phase<Element>& shared, const key_runs& runs,
+                                                  const value_group<Element>* group, int groups) {
+  const value_phase<Element> z = shared;
+  with_short_columns<Isa, Element>(z.v_dim, [&](auto lanes, auto c) FOVEA_LAMBDA_INLINE {
+    for (int g = 0; g < groups; ++g)
+      value_tile<Isa, shape<Shape::rows, 1, lanes>>(z, shared, runs, group[g], c);
+  });
 }
 
 // All columns of a run of rows.
@@ -253,35 +293,24 @@ __attribute__((noinline)) void value_groups(const value_phase<Element>& shared, 
       else
         ++groups;
     }
+  if constexpr (Isa::lanes > 1)
+    if (shared.v_dim < 16) return short_value_groups<Isa, Shape>(shared, b.runs, group, groups);
   const value_phase<Element> z = shared; // no store of a vector can change a copy: fields stay in registers
   const key_runs& runs = b.runs;
+  const int columns_of_last = Isa::lanes == 1 && z.v_dim < 16 ? z.v_dim : z.width;
   int c = 0;
   by_columns<Shape>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {
     using whole = decltype(tile_shape);
     constexpr int width = whole::vectors * whole::lanes;
-    for (int end = whole::vectors > 1 ? z.v_dim & -16 : z.width; c + width <= end; c += width)
+    for (int end = whole::vectors > 1 ? z.v_dim & -16 : columns_of_last; c + width <= end; c += width)
       for (int g = 0; g < groups; ++g)
         value_tile<Isa, whole>(
             z, shared, runs, group[g],
             columns_for<Isa, whole, Element>(z.v.stride, c, column_at(c & -16, z.v_dim) + c % 16));
   });
-}
-
-// v_dim below sixteen: rows one by one, with loads that stop at the last element.
-template <class Isa, class Element>
-__attribute__((noinline)) void value_rows_short(const value_phase<Element>& z, const block& b,
-                                                const rows_of_head& rows) {
-  using one_row = shape<1, 1>;
-  for (int r = rows.from; r < rows.from + rows.count; ++r) {
-    if (!group_works(b, r, 1)) continue;
-    value_group<Element> g;
-    find_group<Isa, one_row>(z, b, r, g);
-    if (g.split) {
-      value_segments<Isa>(z, b, g, 1);
-      continue;
-    }
-    value_tile<Isa, one_row>(z, z, b.runs, g, columns<Element>{0, 0, z.v_dim});
-  }
+  if constexpr (Isa::lanes == 1)
+    if (c < z.v_dim)
+      for (int g = 0; g < groups; ++g) short_values_of_rows<Isa>(shared, runs, group[g], Shape::rows, c);
 }
 
 // All rows of a head.
@@ -289,7 +318,6 @@ template <class Isa, class Element>
 FOVEA_INLINE void add_values(const value_phase<Element>& z, const block& b, const rows_of_head& rows,
                              bool four_row_tiles) {
   const int row = rows.from;
-  if (z.v_dim < 16) return value_rows_short<Isa>(z, b, rows);
   if constexpr (Isa::four_row_shapes)
     if (four_row_tiles) return value_groups<Isa, typename Isa::four_row_values>(z, b, row, row + 4);
   by_groups<Isa>(rows.count, rows.same_keys, [&](auto s, int first, int end) {
