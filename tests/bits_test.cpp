@@ -221,6 +221,26 @@ TEST_CASE("few_queries_take_rows_of_keys_and_give_the_bits_of_panels") {
       }
 }
 
+namespace {
+
+void check_written_bits(const shape& s) {
+  problem p(s);
+  const fovea_attention all = p.call();
+  INFO(doctest::String(s.why), ", queries ", all.queries, ", keys ", all.keys, ", v_dim ",
+       reference::v_dim(all));
+  const std::vector<float> expected = numerics::attend(all);
+  isas::for_each([&](int32_t isa) {
+    const fovea_attention a = p.call(isa);
+    std::vector<float> got = solve(p, a);
+    check_scratch(p, a, {fovea_scratch_least(&a)}, got);
+    check_panels(p, a, {fovea_scratch_best(&a)}, got);
+    got.resize(expected.size());
+    if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
+  });
+}
+
+} // namespace
+
 // 24 rows take tiles of 6 x 64: just enough rows and keys for one, one more and one less, and with smaller
 // tiles. Where some of the rows end with a block, the next one has other groups.
 TEST_CASE("two_dozen_rows_that_see_the_same_keys_give_the_written_bits") {
@@ -246,21 +266,35 @@ TEST_CASE("two_dozen_rows_that_see_the_same_keys_give_the_written_bits") {
           .lengths(24, 270)
           .causal()
           .first_key(16)};
-  for (const shape& s : works) {
-    problem p(s);
-    const fovea_attention all = p.call();
-    INFO(doctest::String(s.why), ", queries ", all.queries, ", keys ", all.keys, ", v_dim ",
-         reference::v_dim(all));
-    const std::vector<float> expected = numerics::attend(all);
-    isas::for_each([&](int32_t isa) {
-      const fovea_attention a = p.call(isa);
-      std::vector<float> got = solve(p, a);
-      check_scratch(p, a, {fovea_scratch_least(&a)}, got);
-      check_panels(p, a, {fovea_scratch_best(&a)}, got);
-      got.resize(expected.size());
-      if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
-    });
-  }
+  for (const shape& s : works) check_written_bits(s);
+}
+
+// Vectors of a mask that are read as they stand, and what is left of it at the end of a row.
+TEST_CASE("masks_alone_give_the_written_bits") {
+  const shape works[] = {
+      shape("an additive mask").dims(16, 11).lengths(48, 130).mask(mask_kind::bias),
+      shape("a bool mask, one row for all queries")
+          .dims(16, 20)
+          .lengths(13, 77)
+          .mask(mask_kind::shown, true, false),
+      shape("a bool mask, each row sees one key more")
+          .dims(5, 7)
+          .lengths(45, 300)
+          .causal()
+          .mask(mask_kind::shown),
+      shape("an additive mask, each row sees one key more")
+          .dims(5, 9)
+          .lengths(45, 300)
+          .causal()
+          .mask(mask_kind::bias),
+      shape("a bool mask of groups").heads(6, 2).dims(5, 4).lengths(9, 70).mask(mask_kind::shown),
+      shape("a bool mask and a window")
+          .dims(5, 3)
+          .lengths(30, 290)
+          .causal()
+          .window(40, 0)
+          .mask(mask_kind::shown)};
+  for (const shape& s : works) check_written_bits(s);
 }
 
 TEST_CASE("batched_heads_give_the_bits_of_heads_one_by_one") {

@@ -19,6 +19,14 @@ std::vector<shape> ragged_shapes() {
       shape("prefill").heads(4, 2).dims(17, 9).lengths(21, 35).causal(),
       shape("one key").heads(3, 1).dims(1).lengths(5, 1),
       shape("a window in the third block").dims(5).lengths(3, 600).causal().window(20, 0),
+      shape("a bool mask alone").heads(2).dims(17, 14).lengths(21, 43).causal().mask(mask_kind::shown),
+      shape("an additive mask alone").heads(2).dims(17, 6).lengths(14, 37).mask(mask_kind::bias),
+      shape("a bool mask and a window")
+          .heads(2)
+          .dims(5, 3)
+          .lengths(9, 70)
+          .window(20, 3)
+          .mask(mask_kind::shown),
       shape("all modifiers, a bool mask")
           .heads(4, 2)
           .dims(17, 9)

@@ -87,6 +87,8 @@ TEST_CASE("segments: the bits of one piece") {
   for (const shape& s : modified_bit_set()) all.push_back(s);
   all.push_back(shape("short heads that share a tile").heads(8).dims(16).lengths(1, 60));
   all.push_back(shape("a group of rows").heads(24, 2).dims(64).lengths(3, 530).causal());
+  all.push_back(shape("v of 5").heads(2).dims(16, 5).lengths(4, 530).causal());
+  all.push_back(shape("v of 13 behind a mask").heads(2).dims(16, 13).lengths(3, 530).mask(mask_kind::shown));
   all.push_back(shape("v of 80").heads(2).dims(16, 80).lengths(4, 530).causal().window(90, -1).keep_first(7));
   data::lottery lot(4);
   const int rounds = sizeof(void*) == 8 ? 3 : 1;

@@ -78,6 +78,30 @@ inline row_place place_of(const tile_job& job, int r) {
   return {static_cast<ptrdiff_t>(kv_head * p.group + row % p.group), static_cast<ptrdiff_t>(row / p.group)};
 }
 
+// The places of all rows of a tile in turn.
+class rows_in_order {
+ public:
+  row_place at;
+
+  explicit rows_in_order(const tile_job& job)
+      : at(place_of(job, 0)),
+        group_(static_cast<ptrdiff_t>(job.p->group)),
+        queries_(static_cast<ptrdiff_t>(job.p->rows / job.p->group)),
+        in_group_(at.head % group_) {}
+  void next() {
+    ++at.head;
+    if (++in_group_ < group_) return;
+    in_group_ = 0;
+    if (++at.query < queries_)
+      at.head -= group_;
+    else
+      at.query = 0;
+  }
+
+ private:
+  ptrdiff_t group_, queries_, in_group_;
+};
+
 // Joins the partials of all parts.
 struct merge_job {
   const plan* p;

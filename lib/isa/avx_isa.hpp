@@ -74,6 +74,10 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   static FOVEA_INLINE void store_first(float* p, reg x, int n) {
     _mm256_maskstore_ps(p, first_of_eight(n), x);
   }
+  static FOVEA_INLINE reg if_shown(const uint8_t* p, reg a, reg b) {
+    const __m256i x = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+    return _mm256_blendv_ps(a, b, _mm256_castsi256_ps(_mm256_cmpeq_epi32(x, _mm256_setzero_si256())));
+  }
   static FOVEA_INLINE void copy_first(uint16_t* to, const uint16_t* p, int n) { copy_first_halves(to, p, n); }
   static FOVEA_INLINE reg load_bf16(const uint16_t* p) {
     const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
@@ -125,6 +129,10 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   }
   static FOVEA_INLINE void store_first(float* p, reg x, int n) {
     _mm512_mask_storeu_ps(p, first_lanes(n), x);
+  }
+  static FOVEA_INLINE reg if_shown(const uint8_t* p, reg a, reg b) {
+    const __m512i x = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    return _mm512_mask_blend_ps(_mm512_test_epi32_mask(x, x), b, a);
   }
   static FOVEA_INLINE void copy_first(uint16_t* to, const uint16_t* p, int n) { copy_first_halves(to, p, n); }
   static FOVEA_INLINE reg load_f16(const uint16_t* p) {

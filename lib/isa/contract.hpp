@@ -38,7 +38,7 @@ struct isa_defaults {
   // fraction(x): x - its nearest integer, 0 for infinity, in one instruction.
   static constexpr bool tells_fraction = false;
   // load_first and store_first are one instruction, and a mask. copy_first(to, p, n): the first n of sixteen
-  // halves, 0 to all, then zeros.
+  // halves, 0 to all, then zeros. if_shown(p, a, b): a where a byte is not 0, else b.
   static constexpr bool has_masks = false;
   // load_f16(p): a register of float16 numbers, by an instruction.
   static constexpr bool converts_f16 = false;
@@ -143,9 +143,11 @@ constexpr bool keeps_contract() {
     static_assert(std::is_same_v<decltype(&Isa::fma_by_lane), reg (*)(reg, int, reg, reg)>, "fma_by_lane");
   if constexpr (Isa::tells_fraction)
     static_assert(std::is_same_v<decltype(&Isa::fraction), of_one>, "fraction");
-  if constexpr (Isa::has_masks)
+  if constexpr (Isa::has_masks) {
     static_assert(std::is_same_v<decltype(&Isa::copy_first), void (*)(uint16_t*, const uint16_t*, int)>,
                   "copy_first");
+    static_assert(std::is_same_v<decltype(&Isa::if_shown), reg (*)(const uint8_t*, reg, reg)>, "if_shown");
+  }
   if constexpr (Isa::converts_f16)
     static_assert(std::is_same_v<decltype(&Isa::load_f16), reg (*)(const uint16_t*)>, "load_f16");
   if constexpr (Isa::narrows_f16)

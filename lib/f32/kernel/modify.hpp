@@ -2,6 +2,7 @@
 // section 8.
 #pragma once
 #include "f32/kernel/block.hpp"
+#include "f32/kernel/elements.hpp"
 #include "f32/kernel/exp2.hpp"
 
 namespace fovea::f32 {
@@ -32,55 +33,49 @@ struct row_bias {                    // of one row within one block
   const tree_path<block_keys>* path; // null: no tree hides keys of the block
 };
 
-template <int Lanes>
-struct mask_vectors;
-template <>
-struct mask_vectors<4> {
-  typedef uint8_t bytes __attribute__((vector_size(4)));
-  typedef int32_t words __attribute__((vector_size(16)));
-};
-template <>
-struct mask_vectors<8> {
-  typedef uint8_t bytes __attribute__((vector_size(8)));
-  typedef int32_t words __attribute__((vector_size(32)));
-};
-template <>
-struct mask_vectors<16> {
-  typedef uint8_t bytes __attribute__((vector_size(16)));
-  typedef int32_t words __attribute__((vector_size(64)));
-};
-
-// Sixteen elements of a bool mask as floats, 0 or -infinity: bytes become words, and words of 0 the bits of
-// -infinity.
+// Sixteen elements of a bool mask: x where they are not 0, else `hidden`.
 template <class Isa>
-FOVEA_INLINE void write_out(const uint8_t* mask, float* out) {
-  if constexpr (Isa::lanes == 1) {
-    for (int i = 0; i < 16; ++i) out[i] = mask[i] ? 0 : minus_infinity;
-  } else {
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i += Isa::lanes) {
-      using words = typename mask_vectors<Isa::lanes>::words;
-      typename mask_vectors<Isa::lanes>::bytes b;
-      __builtin_memcpy(&b, mask + i, sizeof b);
-      const words w = (__builtin_convertvector(b, words) == 0) & static_cast<int32_t>(0xff800000u);
-      __builtin_memcpy(out + i, &w, sizeof w);
+FOVEA_INLINE f32x16<Isa> if_shown(const uint8_t* mask, const f32x16<Isa>& x, const f32x16<Isa>& hidden) {
+  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE {
+    const uint8_t* at = mask + i * Isa::lanes;
+    if constexpr (Isa::has_masks) {
+      return Isa::if_shown(at, x.r[i], hidden.r[i]);
+    } else if constexpr (Isa::lanes == 1) {
+      return *at ? x.r[i] : hidden.r[i];
+    } else {
+      using lanes = lane_words<Isa::lanes>;
+      typename lanes::bytes b;
+      std::memcpy(&b, at, sizeof b);
+      const typename lanes::integers zeros = __builtin_convertvector(b, typename lanes::integers) == 0;
+      using words = typename lanes::words;
+      return same_bits<typename Isa::reg>(
+          words((same_bits<words>(x.r[i]) & ~words(zeros)) | (same_bits<words>(hidden.r[i]) & words(zeros))));
     }
-  }
+  });
 }
 
-// `path` is memory for what a tree says.
+// What the masks of a row say about a block.
+FOVEA_INLINE row_bias mask_of_row(const tile_job& job, const block& b, const row_place& at) {
+  const plan& p = *job.p;
+  const auto& mask = p.modify.mask;
+  const ptrdiff_t start = at.head * mask.head + at.query * mask.query +
+                          static_cast<ptrdiff_t>(b.first_key - p.see.first_key);
+  return {0, 0, mask.bias ? mask.bias + start : nullptr, mask.shown ? mask.shown + start : nullptr, nullptr};
+}
+
+// With all modifiers. `path` is memory for what a tree says.
 FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row, tree_path<block_keys>& path) {
   const plan& p = *job.p;
   const modifiers& m = p.modify;
   const row_place at = place_of(job, row);
-  const ptrdiff_t start = at.head * m.mask.head + at.query * m.mask.query +
-                          static_cast<ptrdiff_t>(b.first_key - p.see.first_key);
   const int32_t query = static_cast<int32_t>(at.query);
   if (b.in_tree) find_path(p.tree, query, b.first_key, block_keys, {path.shown, path.behind, &path.special});
   const int64_t before = p.tree.parents && m.alibi ? depth_of(p.tree, query) : query;
-  return {m.alibi ? -m.alibi[at.head] * log2_e : 0, static_cast<float>(p.see.position + before - b.first_key),
-          m.mask.bias ? m.mask.bias + start : nullptr, m.mask.shown ? m.mask.shown + start : nullptr,
-          b.in_tree ? &path : nullptr};
+  row_bias bias = mask_of_row(job, b, at);
+  bias.slope = m.alibi ? -m.alibi[at.head] * log2_e : 0;
+  bias.distance = static_cast<float>(p.see.position + before - b.first_key);
+  bias.path = b.in_tree ? &path : nullptr;
+  return bias;
 }
 
 // By how much sixteen keys come after their positions.
@@ -110,14 +105,20 @@ FOVEA_INLINE float mask_at(const row_bias& m, int j) {
 // Sixteen elements of a mask row, of which only a .. b-1 are read; with what a tree hides.
 template <class Isa>
 FOVEA_INLINE f32x16<Isa> read_mask(const row_bias& m, int j, int a, int b) {
+  const auto zero = f32x16<Isa>::all(0), hidden = f32x16<Isa>::all(minus_infinity);
+  if (!m.path && a <= 0 && b >= 16)
+    return m.bias ? f32x16<Isa>::load(m.bias + j) : if_shown(m.shown + j, zero, hidden);
+  if constexpr (Isa::has_masks)
+    if (!m.path && a <= 0) {
+      if (m.bias) return load_first(m.bias + j, b, zero);
+      const sixteen_bytes first = first_bytes(m.shown + j, b);
+      return if_shown(reinterpret_cast<const uint8_t*>(&first), zero, hidden);
+    }
   alignas(64) float mask[16];
   if (m.path) {
     const bool given = m.bias || m.shown;
     for (int i = 0; i < 16; ++i)
       mask[i] = i < a || i >= b ? 0 : !m.path->shown[j + i] ? minus_infinity : given ? mask_at(m, j + i) : 0;
-  } else if (a <= 0 && b >= 16) {
-    if (m.bias) return f32x16<Isa>::load(m.bias + j);
-    write_out<Isa>(m.shown + j, mask);
   } else {
     for (int i = 0; i < 16; ++i) mask[i] = i < a || i >= b ? 0 : mask_at(m, j + i);
   }
@@ -147,5 +148,42 @@ FOVEA_INLINE f32x16<Isa> modified(const modifiers& m, const row_bias& row, int j
   if (row.bias || row.shown || hides) s = with_mask(read_mask<Isa>(row, j, a, b), s);
   return s;
 }
+
+// How the scores of one row are modified: whole vectors from key j on, and those of which lanes a .. b-1 are
+// meant.
+template <class Isa>
+struct modified_by {
+  static constexpr bool modifies = true;
+  const modifiers& how;
+  const row_bias& row;
+
+  FOVEA_INLINE f32x16<Isa> whole(int j, const f32x16<Isa>& s) const { return edge(j, 0, 16, s); }
+  FOVEA_INLINE f32x16<Isa> edge(int j, int a, int b, const f32x16<Isa>& s) const {
+    return modified(how, row, j, a, b, s);
+  }
+};
+// A mask and nothing else, without tests in the loop.
+template <class Isa>
+struct biased_by_mask {
+  static constexpr bool modifies = true;
+  const row_bias& row;
+
+  FOVEA_INLINE f32x16<Isa> whole(int j, const f32x16<Isa>& s) const {
+    return with_mask(f32x16<Isa>::load(row.bias + j), s);
+  }
+  FOVEA_INLINE f32x16<Isa> edge(int j, int a, int b, const f32x16<Isa>& s) const {
+    return with_mask(read_mask<Isa>(row, j, a, b), s);
+  }
+};
+// A score of -0 stays one here. Neither a weight nor a reference depends on that.
+template <class Isa>
+struct hidden_by_mask : biased_by_mask<Isa> {
+  FOVEA_INLINE f32x16<Isa> whole(int j, const f32x16<Isa>& s) const {
+    return if_shown(this->row.shown + j, max(s, f32x16<Isa>::all(lowest)), f32x16<Isa>::all(minus_infinity));
+  }
+};
+struct unmodified {
+  static constexpr bool modifies = false;
+};
 
 } // namespace fovea::f32

@@ -31,17 +31,16 @@ FOVEA_INLINE void walk_runs(const key_runs& runs, int row, Whole whole, Edge edg
   }
 }
 
-// The largest scores of a row, by lanes. Modifies: the modifiers change each score first.
-template <class Isa, bool Modifies, same_keys Same>
-FOVEA_INLINE f32x16<Isa> find_peaks(const modifiers& modify, const key_runs& runs, float* scores, int row,
-                                    const row_bias& bias) {
+// The largest scores of a row, by lanes. Modifiers change each score first.
+template <class Isa, same_keys Same, class Modify>
+FOVEA_INLINE f32x16<Isa> find_peaks(const key_runs& runs, float* scores, int row, const Modify& modify) {
   float* s = scores + row * score_stride;
   const auto nothing = f32x16<Isa>::all(lowest);
   auto peak = nothing;
   const auto whole = [&](int j) FOVEA_LAMBDA_INLINE {
     auto score = f32x16<Isa>::load_together(s + j);
-    if constexpr (Modifies) {
-      score = modified(modify, bias, j, 0, 16, score);
+    if constexpr (Modify::modifies) {
+      score = modify.whole(j, score);
       score.store(s + j);
     }
     peak = max(score, peak);
@@ -49,13 +48,14 @@ FOVEA_INLINE f32x16<Isa> find_peaks(const modifiers& modify, const key_runs& run
   const auto edge = [&](int j, int a, int b) FOVEA_LAMBDA_INLINE {
     const auto raw = f32x16<Isa>::load(s + j);
     auto score = raw;
-    if constexpr (Modifies) {
-      score = modified(modify, bias, j, a, b, raw);
+    if constexpr (Modify::modifies) {
+      score = modify.edge(j, a, b, raw);
       inside(a, b, score, raw).store(s + j);
     }
     peak = max(inside(a, b, score, nothing), peak);
   };
-  if constexpr (Isa::lanes < 8 && Modifies) { // many short registers: one copy of so much code is enough
+  if constexpr (Isa::lanes < 8 &&
+                Modify::modifies) { // many short registers: one copy of so much code is enough
     for (int run = runs.first; run < 2; ++run)
       for (int from = runs.from[run][row], to = runs.to[run][row], j = from & -16; j < to; j += 16)
         edge(j, from - j, to - j);
@@ -65,10 +65,11 @@ FOVEA_INLINE f32x16<Isa> find_peaks(const modifiers& modify, const key_runs& run
   return peak;
 }
 
-// The modifiers change the scores of a row. Returns the largest one.
+// Modifiers change the scores of a row. Returns the largest ones, by lanes.
 template <class Isa>
-float modify_row(const tile_job& job, const key_runs& runs, int row, const row_bias& bias) {
-  return largest(find_peaks<Isa, true, same_keys::none>(job.p->modify, runs, job.w->s, row, bias));
+__attribute__((noinline)) f32x16<Isa> modify_row(const tile_job& job, const key_runs& runs, int row,
+                                                 const row_bias& bias) {
+  return find_peaks<Isa, same_keys::none>(runs, job.w->s, row, modified_by<Isa>{job.p->modify, bias});
 }
 
 // Is shift_of - reference exact? Not for a NaN either.
@@ -146,8 +147,7 @@ FOVEA_INLINE bool raise_tops(const tile_job& job, const block& b, Peaks peaks) {
 template <class Isa, same_keys Same>
 FOVEA_INLINE one_register<Isa> plain_peaks(const tile_job& job, const key_runs& runs, int from, int to) {
   largest_of_rows<Isa> peaks;
-  for (int r = from; r < to; ++r)
-    peaks.set(r - from, find_peaks<Isa, false, Same>(job.p->modify, runs, job.w->s, r, row_bias{}));
+  for (int r = from; r < to; ++r) peaks.set(r - from, find_peaks<Isa, Same>(runs, job.w->s, r, unmodified{}));
   return peaks.of_first(to - from);
 }
 

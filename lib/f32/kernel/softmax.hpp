@@ -124,8 +124,9 @@ __attribute__((noinline)) void weigh(const tile_job& job, const block& b, const 
     for (int i = 0; i < count; ++i) {
       const int r = from + i;
       if (soon.any) soon.prefetch_row(*job.p, w.out_rows, r);
-      auto sum = Hides ? weigh_masked_row<Isa>(b.runs, w.s, r, by.shift[i], by.floor[i])
-                       : weigh_row<Isa, false, Same>(runs, w.s, r, by.shift[i], by.floor[i]);
+      auto sum = Hides && Same == same_keys::none
+                     ? weigh_masked_row<Isa>(b.runs, w.s, r, by.shift[i], by.floor[i])
+                     : weigh_row<Isa, Hides, Same>(runs, w.s, r, by.shift[i], by.floor[i]);
       if (!opens) sum = join_block(sum, w.sum + r * 16, w.of_before[r], w.of_block[r]);
       sum.store(w.sum + r * 16);
     }
@@ -198,13 +199,32 @@ template <class Isa>
 __attribute__((noinline)) void modified_softmax_step(const tile_job& job, const block& b,
                                                      const float* first_q) {
   const bool moved = raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
-    alignas(64) float peak[Isa::lanes] = {};
+    largest_of_rows<Isa> peaks;
     tree_path<block_keys> path;
     for (int r = from; r < to; ++r)
-      peak[r - from] = modify_row<Isa>(job, b.runs, r, bias_of(job, b, r, path));
-    return one_register<Isa>::load(peak);
+      peaks.set(r - from, modify_row<Isa>(job, b.runs, r, bias_of(job, b, r, path)));
+    return peaks.of_first(to - from);
   });
+  if constexpr (Isa::has_masks)
+    if (b.runs.same != same_keys::none) return weigh<Isa, true, same_keys::begin>(job, b, first_q, moved);
   weigh<Isa, true, same_keys::none>(job, b, first_q, moved);
+}
+
+// With a mask as the only modifier, and rows whose runs begin together: no tests in the loops over keys.
+template <class Isa, class Modify>
+__attribute__((noinline)) void masked_softmax_step(const tile_job& job, const block& b,
+                                                   const float* first_q) {
+  const key_runs runs = b.runs;
+  rows_in_order rows(job);
+  const bool moved = raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
+    largest_of_rows<Isa> peaks;
+    for (int r = from; r < to; ++r, rows.next()) {
+      const row_bias bias = mask_of_row(job, b, rows.at);
+      peaks.set(r - from, find_peaks<Isa, same_keys::begin>(runs, job.w->s, r, Modify{bias}));
+    }
+    return peaks.of_first(to - from);
+  });
+  weigh<Isa, true, same_keys::begin>(job, b, first_q, moved);
 }
 
 template <class Isa, same_keys Same>
@@ -221,7 +241,13 @@ __attribute__((noinline)) void plain_softmax_step(const tile_job& job, const blo
 // first_q: the query of the tile's first row.
 template <class Isa>
 void softmax_step(const tile_job& job, const block& b, const float* first_q) {
-  if (job.p->modify.any || b.in_tree) return modified_softmax_step<Isa>(job, b, first_q);
+  const modifiers& modify = job.p->modify;
+  if constexpr (Isa::has_masks)
+    if (modify.cap == 0 && !modify.alibi && !b.in_tree && b.runs.same != same_keys::none) {
+      if (modify.mask.shown) return masked_softmax_step<Isa, hidden_by_mask<Isa>>(job, b, first_q);
+      if (modify.mask.bias) return masked_softmax_step<Isa, biased_by_mask<Isa>>(job, b, first_q);
+    }
+  if (modify.any || b.in_tree) return modified_softmax_step<Isa>(job, b, first_q);
   if constexpr (Isa::lanes == 16)
     if (b.runs.same == same_keys::all && b.runs.end - b.runs.begin >= long_row)
       return raise_and_weigh<Isa>(job, b, first_q);
