@@ -25,6 +25,7 @@ struct columns {
     store_first<Whole>(p, x, count);
   }
   FOVEA_INLINE columns without_fetching() const { return *this; }
+  static FOVEA_INLINE int step(int lanes) { return lanes; } // from one vector to the next, in V and out
 };
 template <class Element>
 struct whole_columns : columns<Element> {
@@ -39,6 +40,14 @@ struct whole_columns : columns<Element> {
     x.store(p);
   }
   FOVEA_INLINE whole_columns without_fetching() const { return *this; }
+};
+
+// Two vectors, the second of which ends with the row and overlaps the first.
+template <class Element>
+struct overlapping_columns : whole_columns<Element> {
+  int second;
+  FOVEA_INLINE overlapping_columns without_fetching() const { return *this; }
+  FOVEA_INLINE int step(int) const { return second; }
 };
 
 // Prefetches from the row that comes `rows` after p. It may lie outside memory, so nothing may overflow.
@@ -83,7 +92,7 @@ template <class Isa, class Shape, class Element, class Columns>
 FOVEA_INLINE void add_shared(const value_phase<Element>& z, const value_group<Element>& g, Columns c,
                              accumulator<Isa, Shape>& acc) {
   const auto add = [&](auto columns) FOVEA_LAMBDA_INLINE {
-    tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, Shape::lanes, z.v.stride}, g.keys,
+    tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, c.step(Shape::lanes), z.v.stride}, g.keys,
          columns, acc);
   };
   if constexpr (Columns::whole && Isa::fetches_values && Shape::rows == largest_rows(typename Isa::shapes{}))
@@ -108,8 +117,8 @@ FOVEA_INLINE void add_key(const value_group<Element>& g, ptrdiff_t stride, int k
   for (int m = low; m <= high; ++m)
 #pragma GCC unroll 16
     for (int n = 0; n < Shape::vectors; ++n)
-      acc.at[m][n] = fma_by(g.s[m * score_stride + key], c.template load<vector>(v + n * Shape::lanes),
-                            acc.at[m][n]);
+      acc.at[m][n] = fma_by(g.s[m * score_stride + key],
+                            c.template load<vector>(v + n * c.step(Shape::lanes)), acc.at[m][n]);
 }
 
 template <class Isa, class Shape, class Element, class Columns>
@@ -149,7 +158,7 @@ FOVEA_INLINE void store_tile(const value_phase<Element>& z, const value_group<El
                         FOVEA_LAMBDA_INLINE { x.store(o + m * z.width + n * Shape::lanes); });
   const auto zero = vector::all(0);
   acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE {
-    c.store(z.out[row + m] + c.at + n * Shape::lanes, fma_by(z.factor[row + m], x, zero));
+    c.store(z.out[row + m] + c.at + n * c.step(Shape::lanes), fma_by(z.factor[row + m], x, zero));
   });
 }
 
@@ -173,7 +182,7 @@ __attribute__((noinline)) void exact_values(const value_phase<Element>& z, const
   for (int end = g.row + rows; g.row < end; ++g.row) {
     const float* s = z.s + g.row * score_stride;
     Columns c = first;
-    for (int n = 0; n < vectors; ++n, c.in_o += Lanes, c.at += Lanes) {
+    for (int n = 0; n < vectors; ++n, c.in_o += Lanes, c.at += c.step(Lanes)) {
       accumulator<Isa, one_vector> acc;
       acc.clear();
       for (int run = runs.first; run < 2; ++run)
@@ -307,6 +316,15 @@ __attribute__((noinline)) void value_groups(const value_phase<Element>& shared, 
         value_tile<Isa, whole>(
             z, shared, runs, group[g],
             columns_for<Isa, whole, Element>(z.v.stride, c, column_at(c & -16, z.v_dim) + c % 16));
+    // One row is a chain of products for each vector: two chains take the time of one.
+    if constexpr (Isa::lanes > 1 && whole::vectors == 2 && whole::rows == 1)
+      if (c + width == z.width) {
+        for (int g = 0; g < groups; ++g)
+          value_tile<Isa, whole>(
+              z, shared, runs, group[g],
+              overlapping_columns<Element>{{{c, c, whole::lanes}}, z.v_dim - whole::lanes - c});
+        c += width;
+      }
   });
   if constexpr (Isa::lanes == 1)
     if (c < z.v_dim)
