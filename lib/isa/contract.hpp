@@ -73,8 +73,8 @@ constexpr int numbers_at_once = Isa::lanes == 1 ? 1 : 16;
 //   product_shapes       the same for products with packed weights
 //   rows                 of a tile: a multiple of the largest shape
 //   load(p), store(p, x), spread(float)
-//   load_first(p, n), store_first(p, x, n)   the first n lanes, 0 to all, if it has more than one; other lanes
-//                        become 0, and nothing else is read or written
+//   load_first(p, n), store_first(p, x, n)   with several lanes: the first n of them, 0 to all. Others become
+//                        0, and nothing else is read or written
 //   fma(a, b, c)         a * b + c, rounded once; without such an instruction the ISA carries no bit promise
 //   add, sub, mul, div (a, b), abs(x)
 //   max(x, floor), min(x, ceiling)   x where the two are unordered: a NaN stays

@@ -105,8 +105,8 @@ FOVEA_INLINE typename Isa::reg f16_by_integers(const uint16_t* p) {
   }
 }
 
-// The first n of sixteen bytes at p, then zeros. They are put together in integers: a load of a register would
-// wait for several stores.
+// The first n of sixteen bytes at p, then zeros. They are put together in integers: a load of a register
+// would wait for several stores.
 typedef uint64_t sixteen_bytes __attribute__((vector_size(16)));
 
 template <class T>
