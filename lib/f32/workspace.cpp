@@ -97,7 +97,7 @@ constexpr int few_panels = 2;
 
 // Up to four rows of queries take row-major K: packing panels would cost more than they save.
 bool takes_key_rows(const plan& p, int64_t rows) {
-  return !p.packed_keys && p.stored.k.dtype == FOVEA_F32 && rows <= 4 && p.dim % 4 == 0;
+  return !p.packed_keys && p.stored.k.dtype == FOVEA_F32 && rows <= 4 && p.dim >= 4;
 }
 bool takes_4x4(const plan& p) {
   return attention_at(p.isa).scores_4x4 && takes_key_rows(p, p.rows) && p.rows > 2 &&

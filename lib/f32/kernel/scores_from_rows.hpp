@@ -47,17 +47,37 @@ FOVEA_INLINE typename Isa::reg column_of(const typename Isa::reg (&t)[Columns], 
     return t[i];
 }
 
-// A few columns of all keys of a step.
-template <class Isa, int Rows, int Columns, class View>
-FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q,
+// How far the groups of a step are apart in memory. In a step of fewer keys the last groups repeat keys of
+// those before them.
+template <class Isa>
+struct whole_step {
+  ptrdiff_t stride;
+  FOVEA_INLINE ptrdiff_t to_next(int) const { return Isa::lanes * stride; }
+  FOVEA_INLINE int first(int group) const { return group * Isa::lanes; }
+};
+template <class Isa>
+struct short_step {
+  ptrdiff_t stride;
+  int keys; // at least those of one group
+  FOVEA_INLINE ptrdiff_t to_next(int group) const { return (first(group + 1) - first(group)) * stride; }
+  FOVEA_INLINE int first(int group) const {
+    const int last = keys - Isa::lanes;
+    return group * Isa::lanes < last ? group * Isa::lanes : last;
+  }
+};
+
+// A few columns of all keys of a step, without the first `skipped` of them.
+template <class Isa, int Rows, int Columns, class View, class Step>
+FOVEA_INLINE void add_columns(const float* k, const Step& step, const View& q, int skipped,
                               typename Isa::reg (&acc)[key_groups<Isa, Rows>][Rows]) {
   constexpr int groups = key_groups<Isa, Rows>, together = Rows == 1 ? 1 : groups;
+  const ptrdiff_t stride = step.stride;
   const fours<Isa, Rows, View> x(q);
 #pragma GCC unroll 8
   for (int from = 0; from < groups; from += together) {
     typename Isa::reg t[together][Columns];
 #pragma GCC unroll 8
-    for (int g = 0; g < together; ++g, k = forget_origin(k + Isa::lanes * stride)) {
+    for (int g = 0; g < together; k = forget_origin(k + step.to_next(from + g)), ++g) {
       const float* fifth = forget_origin(k + 4 * stride);
       const float* at[4] = {k, fifth, nullptr, nullptr}; // four rows from one pointer
       if constexpr (Isa::lanes > 8)
@@ -66,6 +86,7 @@ FOVEA_INLINE void add_columns(const float* k, ptrdiff_t stride, const View& q,
     }
 #pragma GCC unroll 8
     for (int i = 0; i < Columns; ++i) {
+      if (i < skipped) continue;
       typename Isa::reg y[together];
 #pragma GCC unroll 8
       for (int g = 0; g < together; ++g) y[g] = column_of<Isa>(t[g], i);
@@ -100,46 +121,57 @@ class next_rows {
   int dim_, due_ = 0;
 };
 
-template <class Isa, int Rows>
-FOVEA_INLINE void score_step(const float* k, ptrdiff_t stride, int dim, const float* q_rows, float* s) {
+// A row of at least four numbers. Where their count is no multiple of four, the last four repeat some.
+template <class Isa, int Rows, class Step>
+FOVEA_INLINE void score_step(const float* k, const Step& step, int dim, const float* q_rows, float* s) {
   constexpr int groups = key_groups<Isa, Rows>, keys = keys_of_step<Isa, Rows>;
   typename Isa::reg acc[groups][Rows];
 #pragma GCC unroll 8
   for (int g = 0; g < groups; ++g)
 #pragma GCC unroll 4
     for (int m = 0; m < Rows; ++m) acc[g][m] = Isa::spread(0);
-  next_rows<keys> next(k + keys * stride, stride, dim);
+  next_rows<keys> next(k + keys * step.stride, step.stride, dim);
   rows_view<Isa, Rows, ptrdiff_t> q(q_rows, dim);
   constexpr int columns = Isa::columns_at_once;
   int c = 0;
   for (; c + columns <= dim; c += columns, q.move(columns)) {
     next.template fetch_columns<columns>();
-    add_columns<Isa, Rows, columns>(k + c, stride, q, acc);
+    add_columns<Isa, Rows, columns>(k + c, step, q, 0, acc);
   }
-  if (columns > 4 && c < dim) add_columns<Isa, Rows, 4>(k + c, stride, q, acc);
+  for (; c < dim; c += 4, q.move(4)) {
+    const int skipped = c + 4 <= dim ? 0 : c + 4 - dim;
+    q.move(-skipped);
+    add_columns<Isa, Rows, 4>(k + c - skipped, step, q, skipped, acc);
+  }
 #pragma GCC unroll 8
   for (int g = 0; g < groups; ++g)
 #pragma GCC unroll 4
-    for (int m = 0; m < Rows; ++m) Isa::store(s + m * score_stride + g * Isa::lanes, acc[g][m]);
+    for (int m = 0; m < Rows; ++m) Isa::store(s + m * score_stride + step.first(g), acc[g][m]);
 }
 
 // Steps over the keys, for rows from `row` on. Nothing is done, and false returned, where they do not fill
-// one step.
+// one group.
 template <class Isa, int Rows, class Element>
 __attribute__((noinline)) bool score_steps(const score_rows& z, const key_rows<Element>& keys, int row) {
   constexpr int step = keys_of_step<Isa, Rows>;
-  const int count = keys.scored(step), dim = static_cast<int>(z.dim);
+  const int dim = static_cast<int>(z.dim);
   const ptrdiff_t stride = keys.stride;
   const float *k = keys.at, *q = z.q + row * z.dim;
   float* s = z.s + row * score_stride + keys.from;
+  const int count = keys.scored(step);
+  if (count == 0) {
+    const int fewer = keys.scored(Isa::lanes);
+    if (fewer > 0) score_step<Isa, Rows>(k, short_step<Isa>{stride, fewer}, dim, q, s);
+    return fewer > 0;
+  }
   for (int left = count; left > 0; left -= step, k += step * stride, s += step) {
     if (left < step) {
       k -= (step - left) * stride;
       s -= step - left;
     }
-    score_step<Isa, Rows>(k, stride, dim, q, s);
+    score_step<Isa, Rows>(k, whole_step<Isa>{stride}, dim, q, s);
   }
-  return count > 0;
+  return true;
 }
 
 template <class Isa, class Element>
