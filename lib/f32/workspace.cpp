@@ -8,7 +8,6 @@ namespace fovea::f32 {
 namespace {
 
 constexpr size_t alignment = 64;
-constexpr int block_panels = block_keys / 16;
 
 struct sizes {
   int rows, heads; // heads side by side
@@ -95,6 +94,9 @@ int64_t needed_panels(const plan& p) {
 // Row-major K is scored in steps. Keys that do not fill a step are packed, two panels at a time.
 constexpr int few_panels = 2;
 
+// Panels that only one tile reads stay in the first cache: as many as the widest tile takes, or 16 KB.
+int64_t near_panels(const plan& p) { return clamp(256 / p.dim, 4, block_keys / 16); }
+
 // Up to four rows of queries take row-major K: packing panels would cost more than they save.
 bool takes_key_rows(const plan& p, int64_t rows) {
   return !p.packed_keys && p.stored.k.dtype == FOVEA_F32 && rows <= 4 && p.dim >= 4;
@@ -135,7 +137,7 @@ sizes best_sizes(const plan& p) {
   const int rows = holding_rows(isa, static_cast<int>(clamp(p.rows, 1, isa.rows))),
             heads = heads_in_tile(p, rows);
   return {rows + (heads - 1) * static_cast<int>(p.rows), heads,
-          p.rows > rows ? panels : smaller(panels, block_panels), p.spans > 1, copied_values(p)};
+          p.rows > rows ? panels : smaller(panels, near_panels(p)), p.spans > 1, copied_values(p)};
 }
 
 // Scratch may begin anywhere: what is lost until the next multiple of the alignment counts.

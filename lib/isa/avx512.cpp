@@ -8,8 +8,8 @@
 namespace fovea::f32 {
 namespace {
 struct avx512 : avx512_isa {
-  using shapes = shape_list<shape<12, 2>, shape<8, 2>, shape<4, 4>, shape<2, 4>, shape<1, 4>>;
-  using product_shapes = shapes;
+  using shapes = shape_list<shape<12, 2>, shape<8, 2>, shape<6, 4>, shape<4, 4>, shape<2, 4>, shape<1, 4>>;
+  using product_shapes = shape_list<shape<12, 2>, shape<8, 2>, shape<4, 4>, shape<2, 4>, shape<1, 4>>;
   static constexpr bool smaller_stairs = true; // sixteen registers are enough to be fast
   static constexpr int rows = 48, batched_rows = 128;
 };
