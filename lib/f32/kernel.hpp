@@ -123,6 +123,7 @@ struct attention_kernel {
   bool scores_4x4;      // scores three or four rows against groups of four keys: kernel/scores_4x4.hpp
   bool four_row_shapes; // has shapes for tiles of three or four rows
   bool stored_panels;   // scores panels of another type as they stand
+  bool far_rows;        // scores one row against rows of K that are far apart
   void (*attend)(const tile_job&);
 };
 

@@ -101,6 +101,11 @@ int64_t near_panels(const plan& p) { return clamp(256 / p.dim, 4, block_keys / 1
 bool takes_key_rows(const plan& p, int64_t rows) {
   return !p.packed_keys && p.stored.k.dtype == FOVEA_F32 && rows <= 4 && p.dim >= 4;
 }
+// From this distance on, in floats, the rows of a step meet in few sets of the first cache.
+constexpr ptrdiff_t far_apart = 512;
+bool takes_far_rows(const plan& p, int64_t rows) {
+  return attention_at(p.isa).far_rows && rows == 1 && p.k.token >= far_apart;
+}
 bool takes_4x4(const plan& p) {
   return attention_at(p.isa).scores_4x4 && takes_key_rows(p, p.rows) && p.rows > 2 &&
          p.dim % scores_4x4_columns == 0;
@@ -195,7 +200,7 @@ route choose_route(const plan& p, const workspace& w) {
   } else if (takes_4x4(p) && w.rows >= 4 && w.panel_room >= scores_4x4_panels(p.dim)) {
     r.keys = key_source::rows_4x4;
   } else if (takes_key_rows(p, p.rows) || (takes_key_rows(p, rows_of_tile) && !all_fit)) {
-    r.keys = key_source::rows;
+    r.keys = takes_far_rows(p, rows_of_tile) ? key_source::far_rows : key_source::rows;
   } else {
     r.keys = all_fit ? key_source::packed_once : key_source::packed_few;
   }

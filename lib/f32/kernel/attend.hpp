@@ -6,6 +6,7 @@
 #include "f32/kernel/returned_weights.hpp"
 #include "f32/kernel/row_softmax.hpp"
 #include "f32/kernel/scores_4x4.hpp"
+#include "f32/kernel/scores_from_far_rows.hpp"
 #include "f32/kernel/values.hpp"
 #include "isa/contract.hpp"
 
@@ -148,6 +149,10 @@ class tile_of_rows {
     const int begin = b.runs.from[run][rows.from], end = b.runs.to[run][rows.from + rows.count - 1];
     if (begin >= end) return;
     const kv_view<Element> view = head(h);
+    if constexpr (takes_far_rows<Isa>)
+      if (job_.chosen.keys == key_source::far_rows &&
+          score_far_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from))
+        return;
     const bool takes_rows = job_.chosen.keys == key_source::rows || job_.chosen.keys == key_source::rows_4x4;
     if (takes_rows && score_key_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from,
                                           rows_.per_head_in_groups))
@@ -212,7 +217,7 @@ template <class Isa, class... Shapes>
 constexpr attention_kernel attention_with(shape_list<Shapes...>) {
   static_assert(keeps_contract<Isa>());
   return {{Shapes::rows...},    Isa::rows,      Isa::batched_rows, Isa::scores_4x4,
-          Isa::four_row_shapes, Isa::lanes > 1, attend_tile<Isa>};
+          Isa::four_row_shapes, Isa::lanes > 1, takes_far_rows<Isa>, attend_tile<Isa>};
 }
 template <class Isa>
 constexpr attention_kernel attention_of = attention_with<Isa>(typename Isa::shapes{});

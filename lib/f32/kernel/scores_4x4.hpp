@@ -81,16 +81,24 @@ class walk_4x4 {
   int heads_left_;
 };
 
-// What is prefetched, a line of memory each: of rows side by side a part of the next step in the order of
-// memory, else sixteen columns of each of its rows.
+// What is prefetched: the rows of the next step in the order of memory, as much of them as of this step is
+// used. `left`: numbers until the next row, which begins `gap` numbers behind the end of this one.
 struct lines_ahead {
   const float* at;
-  ptrdiff_t step;
+  int left, dim;
+  ptrdiff_t gap;
+  FOVEA_INLINE void fetch_two() {
+    __builtin_prefetch(at);
+    __builtin_prefetch(at + 16);
+    left -= 32;
+    const bool ends = left <= 0;
+    at = forget_origin(at + 32 + (ends ? gap : 0));
+    left = ends ? dim : left;
+  }
 };
 inline lines_ahead lines_ahead_of(const walk_4x4& walk, int dim) {
-  const float* next = walk.step() + step_4x4 * walk.stride();
-  return walk.stride() == dim ? lines_ahead{next + walk.column() * step_4x4, 16}
-                              : lines_ahead{next + walk.column(), walk.stride()};
+  const int first = walk.column() * step_4x4, row = first / dim, column = first - row * dim;
+  return {walk.step() + (step_4x4 + row) * walk.stride() + column, dim - column, dim, walk.stride() - dim};
 }
 
 // The products of sixteen columns. Between them the next sixteen are transposed, and as much of the step
@@ -106,9 +114,7 @@ FOVEA_INLINE void multiply_groups(const float* q, const float* k, const walk_4x4
       transpose_group<Isa>(row, next.stride(), transposed);
       row = forget_origin(row + 4 * next.stride()), transposed += floats_a_group;
     }
-    __builtin_prefetch(far.at);
-    __builtin_prefetch(far.at + far.step);
-    far.at = forget_origin(far.at + 2 * far.step);
+    far.fetch_two();
 #pragma GCC unroll 8
     for (int g = 0; g < groups_4x4; ++g)
       acc[g] = Isa::fma(Isa::spread_four(k + floats_a_group * g + 16 * (c % 4) + 4 * (c / 4)), x, acc[g]);

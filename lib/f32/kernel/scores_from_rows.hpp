@@ -66,24 +66,28 @@ struct short_step {
   }
 };
 
+// A few columns of as many keys as a register has lanes.
+template <class Isa, int Columns>
+FOVEA_INLINE void columns_of_keys(const float* k, ptrdiff_t stride, typename Isa::reg (&t)[Columns]) {
+  const float* fifth = forget_origin(k + 4 * stride);
+  const float* at[4] = {k, fifth, nullptr, nullptr}; // four rows from one pointer
+  if constexpr (Isa::lanes > 8)
+    at[2] = forget_origin(fifth + 4 * stride), at[3] = forget_origin(at[2] + 4 * stride);
+  Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return at[l / 4] + l % 4 * stride; }, t);
+}
+
 // A few columns of all keys of a step, without the first `skipped` of them.
 template <class Isa, int Rows, int Columns, class View, class Step>
 FOVEA_INLINE void add_columns(const float* k, const Step& step, const View& q, int skipped,
                               typename Isa::reg (&acc)[key_groups<Isa, Rows>][Rows]) {
   constexpr int groups = key_groups<Isa, Rows>, together = Rows == 1 ? 1 : groups;
-  const ptrdiff_t stride = step.stride;
   const fours<Isa, Rows, View> x(q);
 #pragma GCC unroll 8
   for (int from = 0; from < groups; from += together) {
     typename Isa::reg t[together][Columns];
 #pragma GCC unroll 8
-    for (int g = 0; g < together; k = forget_origin(k + step.to_next(from + g)), ++g) {
-      const float* fifth = forget_origin(k + 4 * stride);
-      const float* at[4] = {k, fifth, nullptr, nullptr}; // four rows from one pointer
-      if constexpr (Isa::lanes > 8)
-        at[2] = forget_origin(fifth + 4 * stride), at[3] = forget_origin(at[2] + 4 * stride);
-      Isa::columns([&](int l) FOVEA_LAMBDA_INLINE { return at[l / 4] + l % 4 * stride; }, t[g]);
-    }
+    for (int g = 0; g < together; k = forget_origin(k + step.to_next(from + g)), ++g)
+      columns_of_keys<Isa, Columns>(k, step.stride, t[g]);
 #pragma GCC unroll 8
     for (int i = 0; i < Columns; ++i) {
       if (i < skipped) continue;
