@@ -202,9 +202,9 @@ TEST_CASE("a_later_first_row_changes_no_bit") {
 }
 
 TEST_CASE("few_queries_take_rows_of_keys_and_give_the_bits_of_panels") {
-  for (int32_t dim : {4, 8, 12, 16, 20, 36, 48, 64})
+  for (int32_t dim : {3, 4, 5, 6, 7, 8, 12, 13, 16, 20, 36, 48, 63, 64})
     for (int32_t group : {1, 2, 3, 4})
-      for (int32_t keys : {15, 31, 32, 33, 63, 66, 100}) {
+      for (int32_t keys : {3, 4, 7, 8, 15, 16, 17, 24, 31, 32, 33, 63, 66, 100}) {
         const int32_t v_dim = keys % 2 == 0 ? dim
                                             : 5; // tiles of columns of all widths, and fewer than any takes
         const int32_t first_key = keys % 2 == 0 ? 0 : 245; // or in two blocks, from the middle of a panel on
@@ -217,6 +217,49 @@ TEST_CASE("few_queries_take_rows_of_keys_and_give_the_bits_of_panels") {
           const std::vector<float> got = solve(p, a);
           if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
           if (first_key == 0) check_panels(p, a, {fovea_scratch_best(&a)}, got);
+        });
+      }
+}
+
+// Tokens of several heads: rows of K are 2 KB apart, or a little less.
+TEST_CASE("one_query_of_each_head_takes_rows_that_are_far_apart") {
+  for (int32_t dim : {4, 7, 12, 16, 21, 33, 64, 130})
+    for (int32_t keys : {3, 4, 8, 9, 15, 16, 17, 40, 100})
+      for (int32_t heads : {511 / dim, 511 / dim + 1}) {
+        const int32_t first_key = keys % 2 == 0 ? 0 : 245;
+        INFO("dim ", dim, ", keys ", keys, ", heads ", heads);
+        problem p(shape("decode in place")
+                      .heads(heads)
+                      .dims(dim, 5)
+                      .lengths(1, keys)
+                      .first_key(first_key)
+                      .in(storage::tokens_first));
+        const std::vector<float> expected = numerics::attend(p.call());
+        isas::for_each([&](int32_t isa) {
+          const fovea_attention a = p.call(isa);
+          const std::vector<float> got = solve(p, a);
+          if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
+          check_scratch(p, a, {fovea_scratch_least(&a)}, got);
+        });
+      }
+}
+
+// They share a tile with AVX-512, alone or behind larger groups.
+TEST_CASE("five_and_six_rows_give_the_written_bits") {
+  for (int32_t queries : {5, 6, 17, 18})
+    for (int32_t keys : {20, 64, 65, 127, 300})
+      for (bool causal : {false, true}) {
+        INFO("queries ", queries, ", keys ", keys, causal ? ", causal" : "");
+        shape s = shape("five or six rows are left").heads(2).dims(5, 70).lengths(queries, keys);
+        if (causal) s.causal();
+        problem p(s);
+        const std::vector<float> expected = numerics::attend(p.call());
+        isas::for_each([&](int32_t isa) {
+          const fovea_attention a = p.call(isa);
+          const std::vector<float> got = solve(p, a);
+          if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
+          check_scratch(p, a, {fovea_scratch_least(&a)}, got);
+          check_panels(p, a, {fovea_scratch_best(&a)}, got);
         });
       }
 }
