@@ -45,7 +45,10 @@ struct packed_panels {
 constexpr int groups_4x4 = 8, step_4x4 = 4 * groups_4x4;  // groups of four keys in a step, and its keys
 constexpr int scores_4x4_columns = 16;                    // numbers of a row that are transposed in one go
 constexpr int floats_4x4 = step_4x4 * scores_4x4_columns; // of a transposed step
-constexpr int scores_4x4_panels(int dim) { return 1 + (2 * floats_4x4 + 16 * dim - 1) / (16 * dim); }
+constexpr int rows_4x4 = 8;                               // most rows of a head: two sets of four
+constexpr int scores_4x4_panels(int dim, int64_t rows) {
+  return (rows > 4 ? 2 : 1) + (2 * floats_4x4 + 16 * dim - 1) / (16 * dim);
+}
 
 // Pieces of the keys, counted from the plan's first.
 struct piece_range {

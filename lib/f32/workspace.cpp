@@ -97,17 +97,18 @@ constexpr int few_panels = 2;
 // Panels that only one tile reads stay in the first cache: as many as the widest tile takes, or 16 KB.
 int64_t near_panels(const plan& p) { return clamp(256 / p.dim, 4, block_keys / 16); }
 
-// Up to four rows of queries take row-major K: packing panels would cost more than they save.
-bool takes_key_rows(const plan& p, int64_t rows) {
-  return !p.packed_keys && p.stored.k.dtype == FOVEA_F32 && rows <= 4 && p.dim >= 4;
+// Few rows of queries take row-major K: packing panels would cost more than they save.
+bool gives_key_rows(const plan& p) {
+  return !p.packed_keys && p.stored.k.dtype == FOVEA_F32 && p.dim >= 4;
 }
+bool takes_key_rows(const plan& p, int64_t rows) { return gives_key_rows(p) && rows <= 4; }
 // From this distance on, in floats, the rows of a step meet in few sets of the first cache.
 constexpr ptrdiff_t far_apart = 512;
 bool takes_far_rows(const plan& p, int64_t rows) {
   return attention_at(p.isa).far_rows && rows == 1 && p.k.token >= far_apart;
 }
 bool takes_4x4(const plan& p) {
-  return attention_at(p.isa).scores_4x4 && takes_key_rows(p, p.rows) && p.rows > 2 &&
+  return attention_at(p.isa).scores_4x4 && gives_key_rows(p) && p.rows > 2 && p.rows <= rows_4x4 &&
          p.dim % scores_4x4_columns == 0;
 }
 
@@ -135,14 +136,17 @@ int heads_in_tile(const plan& p, int rows) {
 
 sizes best_sizes(const plan& p) {
   int64_t panels = needed_panels(p);
-  if (takes_key_rows(p, p.rows) && panels >= few_panels)
-    panels = takes_4x4(p) ? scores_4x4_panels(p.dim) : few_panels;
+  if (takes_4x4(p) && panels >= few_panels)
+    panels = scores_4x4_panels(p.dim, p.rows);
+  else if (takes_key_rows(p, p.rows))
+    panels = smaller(panels, few_panels);
   if (takes_stored_panels(p, p.rows)) panels = smaller(panels, p.modify.weights.data ? few_panels : 0);
   const attention_kernel& isa = attention_at(p.isa);
   const int rows = holding_rows(isa, static_cast<int>(clamp(p.rows, 1, isa.rows))),
             heads = heads_in_tile(p, rows);
   return {rows + (heads - 1) * static_cast<int>(p.rows), heads,
-          p.rows > rows ? panels : smaller(panels, near_panels(p)), p.spans > 1, copied_values(p)};
+          p.rows > rows || takes_4x4(p) ? panels : smaller(panels, near_panels(p)), p.spans > 1,
+          copied_values(p)};
 }
 
 // Scratch may begin anywhere: what is lost until the next multiple of the alignment counts.
@@ -197,7 +201,8 @@ route choose_route(const plan& p, const workspace& w) {
     r.keys = key_source::panel_cache;
   } else if (takes_stored_panels(p, rows_of_tile)) {
     r.keys = key_source::stored;
-  } else if (takes_4x4(p) && w.rows >= 4 && w.panel_room >= scores_4x4_panels(p.dim)) {
+  } else if (takes_4x4(p) && w.rows >= larger(p.rows, 4) &&
+             w.panel_room >= scores_4x4_panels(p.dim, p.rows)) {
     r.keys = key_source::rows_4x4;
   } else if (takes_key_rows(p, p.rows) || (takes_key_rows(p, rows_of_tile) && !all_fit)) {
     r.keys = takes_far_rows(p, rows_of_tile) ? key_source::far_rows : key_source::rows;

@@ -153,7 +153,8 @@ class tile_of_rows {
       if (job_.chosen.keys == key_source::far_rows &&
           score_far_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from))
         return;
-    const bool takes_rows = job_.chosen.keys == key_source::rows || job_.chosen.keys == key_source::rows_4x4;
+    const bool takes_rows = job_.chosen.keys == key_source::rows ||
+                            (job_.chosen.keys == key_source::rows_4x4 && rows.count <= 4);
     if (takes_rows && score_key_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from,
                                           rows_.per_head_in_groups))
       return;

@@ -1,5 +1,5 @@
-// Scores for four queries from row-major K, with registers of sixteen lanes. A register of sums holds a
-// quarter for each query, and in it a lane for each of four keys. Four rows of K are transposed within
+// Scores for three to eight queries from row-major K, with registers of sixteen lanes. A register of sums holds a
+// quarter for each of four queries, and in it a lane for each of four keys. Four rows of K are transposed within
 // quarters and stored. A load then broadcasts one column of four keys to all quarters. That takes half a
 // shuffle per product; a register of sixteen keys takes one. The chains are those of the tile: one for each
 // key, over dim, ascending.
@@ -101,55 +101,68 @@ inline lines_ahead lines_ahead_of(const walk_4x4& walk, int dim) {
   return {walk.step() + (step_4x4 + row) * walk.stride() + column, dim - column, dim, walk.stride() - dim};
 }
 
-// The products of sixteen columns. Between them the next sixteen are transposed, and as much of the step
-// after that is prefetched.
-template <class Isa>
-FOVEA_INLINE void multiply_groups(const float* q, const float* k, const walk_4x4& next, float* transposed,
-                                  lines_ahead far, typename Isa::reg (&acc)[groups_4x4]) {
+// The products of sixteen columns, for one or two sets of four queries, whose columns begin `set` numbers
+// apart. Between them the next sixteen are transposed, and as much of the step after that is prefetched.
+template <class Isa, int Sets>
+FOVEA_INLINE void multiply_groups(const float* q, ptrdiff_t set, const float* k, const walk_4x4& next,
+                                  float* transposed, lines_ahead far,
+                                  typename Isa::reg (&acc)[Sets][groups_4x4]) {
   const float* row = next.at();
 #pragma GCC unroll 16
   for (int c = 0; c < scores_4x4_columns; ++c, q += 16) {
-    const auto x = Isa::load(q);
+    typename Isa::reg x[Sets];
+#pragma GCC unroll 2
+    for (int i = 0; i < Sets; ++i) x[i] = Isa::load(q + i * set);
     if (c % (scores_4x4_columns / groups_4x4) == 0) {
       transpose_group<Isa>(row, next.stride(), transposed);
       row = forget_origin(row + 4 * next.stride()), transposed += floats_a_group;
     }
     far.fetch_two();
 #pragma GCC unroll 8
-    for (int g = 0; g < groups_4x4; ++g)
-      acc[g] = Isa::fma(Isa::spread_four(k + floats_a_group * g + 16 * (c % 4) + 4 * (c / 4)), x, acc[g]);
+    for (int g = 0; g < groups_4x4; ++g) {
+      const auto y = Isa::spread_four(k + floats_a_group * g + 16 * (c % 4) + 4 * (c / 4));
+#pragma GCC unroll 2
+      for (int i = 0; i < Sets; ++i) acc[i][g] = Isa::fma(y, x[i], acc[i][g]);
+    }
     keep_order();
   }
 }
 
-// Four rows of queries of each head. What the first products of a head need is transposed during the last
-// ones of the head before it.
-template <class Isa, class Element>
+// Four rows of queries of each head, or five to eight: the second set of four then ends with the last row,
+// and may repeat rows of the first. What the first products of a head need is transposed during the last ones
+// of the head before it.
+template <class Isa, int Sets, class Element>
 __attribute__((noinline)) void score_all_4x4(const score_rows& z, const key_rows<Element>& keys,
                                              heads_of_keys heads, float* scratch) {
   const int count = keys.scored(step_4x4), dim = static_cast<int>(z.dim);
-  float *q = scratch, *transposed = q + 16 * z.dim, *other = transposed + floats_4x4;
+  const ptrdiff_t set = 16 * z.dim, second = heads.rows - 4; // the row that the second set begins with
+  float *q = scratch, *transposed = q + Sets * set, *other = transposed + floats_4x4;
   walk_4x4 next(keys, heads, dim, count);
   const float* first = next.at();
   for (int g = 0; g < groups_4x4; ++g)
     transpose_group<Isa>(first + 4 * g * keys.stride, keys.stride, transposed + floats_a_group * g);
   for (int row = 0; row < heads.count * heads.rows; row += heads.rows) {
-    spread_queries<Isa>(z.q + row * z.dim, dim, q);
+    for (int i = 0; i < Sets; ++i) spread_queries<Isa>(z.q + (row + i * second) * z.dim, dim, q + i * set);
     float* s = z.s + row * score_stride + keys.from;
     for (int at = 0; at < count; at += step_4x4) {
       if (at + step_4x4 > count) at = count - step_4x4;
-      typename Isa::reg acc[groups_4x4];
+      typename Isa::reg acc[Sets][groups_4x4];
+#pragma GCC unroll 2
+      for (auto& sums : acc)
 #pragma GCC unroll 8
-      for (auto& x : acc) x = Isa::spread(0);
+        for (auto& x : sums) x = Isa::spread(0);
       for (int c = 0; c < dim; c += scores_4x4_columns) {
         next.move();
-        multiply_groups<Isa>(q + 16 * c, transposed, next, other, lines_ahead_of(next, dim), acc);
+        multiply_groups<Isa, Sets>(q + 16 * c, set, transposed, next, other, lines_ahead_of(next, dim), acc);
         float* const done = transposed;
         transposed = other;
         other = done;
       }
+#pragma GCC unroll 2
+      for (int i = 0; i < Sets; ++i)
 #pragma GCC unroll 8
-      for (int g = 0; g < groups_4x4; g += 4) Isa::store_quarters(s + at + 4 * g, score_stride, acc + g);
+        for (int g = 0; g < groups_4x4; g += 4)
+          Isa::store_quarters(s + i * second * score_stride + at + 4 * g, score_stride, acc[i] + g);
     }
   }
 }
@@ -159,7 +172,10 @@ template <class Isa, class Element>
 FOVEA_INLINE bool score_4x4(const score_rows& z, const key_rows<Element>& keys, const heads_of_keys& heads,
                             float* scratch) {
   if (keys.scored(step_4x4) == 0) return false;
-  score_all_4x4<Isa>(z, keys, heads, scratch);
+  if (heads.rows > 4)
+    score_all_4x4<Isa, 2>(z, keys, heads, scratch);
+  else
+    score_all_4x4<Isa, 1>(z, keys, heads, scratch);
   return true;
 }
 
