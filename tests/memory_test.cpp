@@ -18,6 +18,8 @@ std::vector<shape> ragged_shapes() {
       shape("two rows").dims(3, 18).lengths(2, 17),
       shape("two rows of seven columns, keys that fill no step").heads(2, 1).dims(7).lengths(1, 17),
       shape("four rows of an odd dim").heads(4, 1).dims(19).lengths(1, 21),
+      shape("seven rows by quads of keys").heads(14, 2).dims(16, 17).lengths(1, 45),
+      shape("seven rows of an odd dim").heads(7, 1).dims(19).lengths(1, 21),
       shape("six rows").heads(6, 1).dims(19, 70).lengths(1, 66),
       shape("tokens of many heads").heads(40).dims(13, 7).lengths(1, 19).in(storage::tokens_first),
       shape("tokens of heads of whole vectors").heads(8).dims(64).lengths(1, 41).in(storage::tokens_first),

@@ -127,6 +127,7 @@ struct attention_kernel {
   bool four_row_shapes; // has shapes for tiles of three or four rows
   bool stored_panels;   // scores panels of another type as they stand
   bool far_rows;        // scores one row against rows of K that are far apart
+  int32_t key_rows;     // most rows that take row-major K
   void (*attend)(const tile_job&);
 };
 

@@ -101,7 +101,9 @@ int64_t near_panels(const plan& p) { return clamp(256 / p.dim, 4, block_keys / 1
 bool gives_key_rows(const plan& p) {
   return !p.packed_keys && p.stored.k.dtype == FOVEA_F32 && p.dim >= 4;
 }
-bool takes_key_rows(const plan& p, int64_t rows) { return gives_key_rows(p) && rows <= 4; }
+bool takes_key_rows(const plan& p, int64_t rows) { 
+  return gives_key_rows(p) && rows <= attention_at(p.isa).key_rows;
+}
 // From this distance on, in floats, the rows of a step meet in few sets of the first cache.
 constexpr ptrdiff_t far_apart = 512;
 bool takes_far_rows(const plan& p, int64_t rows) {

@@ -153,9 +153,8 @@ class tile_of_rows {
       if (job_.chosen.keys == key_source::far_rows &&
           score_far_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from))
         return;
-    const bool takes_rows = job_.chosen.keys == key_source::rows ||
-                            (job_.chosen.keys == key_source::rows_4x4 && rows.count <= 4);
-    if (takes_rows && score_key_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from,
+    const bool takes_rows = job_.chosen.keys == key_source::rows || job_.chosen.keys == key_source::rows_4x4;
+    if (takes_rows && score_key_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from, rows.count,
                                           rows_.per_head_in_groups))
       return;
     panels_.each(view, b.first_key, begin & -16, up16(end), [&](const key_panels& k) FOVEA_LAMBDA_INLINE {
@@ -218,7 +217,7 @@ template <class Isa, class... Shapes>
 constexpr attention_kernel attention_with(shape_list<Shapes...>) {
   static_assert(keeps_contract<Isa>());
   return {{Shapes::rows...},    Isa::rows,      Isa::batched_rows, Isa::scores_4x4,
-          Isa::four_row_shapes, Isa::lanes > 1, takes_far_rows<Isa>, attend_tile<Isa>};
+          Isa::four_row_shapes, Isa::lanes > 1, takes_far_rows<Isa>, most_key_rows<Isa>, attend_tile<Isa>};
 }
 template <class Isa>
 constexpr attention_kernel attention_of = attention_with<Isa>(typename Isa::shapes{});

@@ -1,4 +1,4 @@
-// Scores for one to four queries from rows of K as they stand, transposed in registers: for so few queries a
+// Scores for one to eight queries from rows of K as they stand, transposed in registers: for so few queries a
 // panel in memory would cost more than the product itself. The chains are those of the tile: one for each
 // key, over dim, ascending.
 #pragma once
@@ -178,10 +178,26 @@ __attribute__((noinline)) bool score_steps(const score_rows& z, const key_rows<E
   return true;
 }
 
+// Most rows of queries that take row-major K: beyond, panels in memory cost less than they save.
+template <class Isa>
+constexpr int most_key_rows = Isa::lanes >= 8 ? 8 : 4;
+
+// `rows` of a head, `in_groups` with its last group rounded up. Of more than four, the last four may repeat
+// some of the first.
 template <class Isa, class Element>
-FOVEA_INLINE bool score_key_rows(const score_rows& z, const key_rows<Element>& keys, int row, int rows) {
-  if (rows == 1) return score_steps<Isa, 1>(z, keys, row);
-  if (rows == 2) return score_steps<Isa, 2>(z, keys, row);
+FOVEA_INLINE bool score_key_rows(const score_rows& z, const key_rows<Element>& keys, int row, int rows,
+                                 int in_groups) {
+  if (rows > 4) {
+    if constexpr (most_key_rows<Isa> > 4) {
+      if (!score_steps<Isa, 4>(z, keys, row)) return false;
+      if (rows == 5) return score_steps<Isa, 1>(z, keys, row + 4);
+      if (rows == 6) return score_steps<Isa, 2>(z, keys, row + 4);
+      return score_steps<Isa, 4>(z, keys, row + rows - 4);
+    }
+    return false;
+  }
+  if (in_groups == 1) return score_steps<Isa, 1>(z, keys, row);
+  if (in_groups == 2) return score_steps<Isa, 2>(z, keys, row);
   return score_steps<Isa, 4>(z, keys, row);
 }
 
