@@ -123,7 +123,7 @@ struct attention_kernel {
   int8_t tile_rows[8];  // rows of the shapes, largest first, ending in 1
   int32_t rows;         // of a tile; a multiple of the largest shape
   int32_t batched_rows; // that several KV heads of few rows may fill together; 0 where it does not pay
-  bool scores_4x4;      // scores three or four rows against groups of four keys: kernel/scores_4x4.hpp
+  bool scores_4x4;      // scores three to eight rows against groups of four keys: kernel/scores_4x4.hpp
   bool four_row_shapes; // has shapes for tiles of three or four rows
   bool stored_panels;   // scores panels of another type as they stand
   bool far_rows;        // scores one row against rows of K that are far apart

@@ -98,10 +98,8 @@ constexpr int few_panels = 2;
 int64_t near_panels(const plan& p) { return clamp(256 / p.dim, 4, block_keys / 16); }
 
 // Few rows of queries take row-major K: packing panels would cost more than they save.
-bool gives_key_rows(const plan& p) {
-  return !p.packed_keys && p.stored.k.dtype == FOVEA_F32 && p.dim >= 4;
-}
-bool takes_key_rows(const plan& p, int64_t rows) { 
+bool gives_key_rows(const plan& p) { return !p.packed_keys && p.stored.k.dtype == FOVEA_F32 && p.dim >= 4; }
+bool takes_key_rows(const plan& p, int64_t rows) {
   return gives_key_rows(p) && rows <= attention_at(p.isa).key_rows;
 }
 // From this distance on, in floats, the rows of a step meet in few sets of the first cache.

@@ -198,16 +198,40 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
     transpose_fours<__m512>(all(0), all(1), all(2), all(3), t);
   }
   static FOVEA_INLINE reg spread_four(const float* p) { return _mm512_broadcast_f32x4(_mm_loadu_ps(p)); }
-  // Quarter m of four registers is row m.
-  static FOVEA_INLINE void store_quarters(float* p, ptrdiff_t stride, const reg* x) {
+  // Quarter m of four registers becomes register m.
+  static FOVEA_INLINE void gather_quarters(const reg* x, reg* out) {
     const __m512 low01 = _mm512_shuffle_f32x4(x[0], x[1], 0x44),
                  high01 = _mm512_shuffle_f32x4(x[0], x[1], 0xee);
     const __m512 low23 = _mm512_shuffle_f32x4(x[2], x[3], 0x44),
                  high23 = _mm512_shuffle_f32x4(x[2], x[3], 0xee);
-    store(p, _mm512_shuffle_f32x4(low01, low23, 0x88)),
-        store(p + stride, _mm512_shuffle_f32x4(low01, low23, 0xdd));
-    store(p + 2 * stride, _mm512_shuffle_f32x4(high01, high23, 0x88)),
-        store(p + 3 * stride, _mm512_shuffle_f32x4(high01, high23, 0xdd));
+    out[0] = _mm512_shuffle_f32x4(low01, low23, 0x88), out[1] = _mm512_shuffle_f32x4(low01, low23, 0xdd);
+    out[2] = _mm512_shuffle_f32x4(high01, high23, 0x88), out[3] = _mm512_shuffle_f32x4(high01, high23, 0xdd);
+  }
+  // Quarter m of four registers is row m.
+  static FOVEA_INLINE void store_quarters(float* p, ptrdiff_t stride, const reg* x) {
+    reg rows[4];
+    gather_quarters(x, rows);
+#pragma GCC unroll 4
+    for (int m = 0; m < 4; ++m) store(p + m * stride, rows[m]);
+  }
+  // Sixteen columns, each line of memory loaded once.
+  template <class Row>
+  static FOVEA_INLINE void columns(Row row, reg (&t)[16]) {
+    reg x[4][4];
+#pragma GCC unroll 4
+    for (int g = 0; g < 4; ++g) {
+      reg four[4];
+      transpose_quarters([&](int l) FOVEA_LAMBDA_INLINE { return row(4 * g + l); }, four);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) x[i][g] = four[i];
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      reg every_fourth[4];
+      gather_quarters(x[i], every_fourth);
+#pragma GCC unroll 4
+      for (int m = 0; m < 4; ++m) t[4 * m + i] = every_fourth[m];
+    }
   }
   // Eight columns with half the loads: a register holds eight numbers of rows l and l + 4. What comes out are
   // columns i and i + 4 of keys 0 .. 7 in t[i], of the others in t[i + 4].

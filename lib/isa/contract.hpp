@@ -18,7 +18,7 @@ struct isa_defaults {
   // twice.
   static constexpr int rows_a_pointer = 1;
   // Columns that rows of K are transposed by. With 8 also columns(row, t) of eight registers and column(t,
-  // i).
+  // i). With sixteen lanes also columns(row, t) of sixteen registers, which loads each row once.
   static constexpr int columns_at_once = 4;
   // Registers in use from which on compilers would move sums about. There add_product(sum, a, b) keeps each
   // in its place.
@@ -30,7 +30,7 @@ struct isa_defaults {
   static constexpr bool smaller_stairs = false;
   // join_rows(rows, op): a lane for each row, its sixteen numbers joined by the fixed tree.
   static constexpr bool joins_rows = false;
-  // Three or four rows of queries against four rows of K at a time: spread_within_quarters(row, t),
+  // Three to eight rows of queries against four rows of K at a time: spread_within_quarters(row, t),
   // transpose_quarters(row, t), spread_four(p) and store_quarters(p, stride, x). Wants sixteen lanes.
   static constexpr bool scores_4x4 = false;
   // Tiles of three or four rows that prefetch: the shapes four_row_scores and four_row_values.

@@ -216,8 +216,8 @@ void pack_one_panel(const pack_job& job) {
 template <class Isa, class... Shapes>
 constexpr attention_kernel attention_with(shape_list<Shapes...>) {
   static_assert(keeps_contract<Isa>());
-  return {{Shapes::rows...},    Isa::rows,      Isa::batched_rows, Isa::scores_4x4,
-          Isa::four_row_shapes, Isa::lanes > 1, takes_far_rows<Isa>, most_key_rows<Isa>, attend_tile<Isa>};
+  return {{Shapes::rows...}, Isa::rows,           Isa::batched_rows,  Isa::scores_4x4, Isa::four_row_shapes,
+          Isa::lanes > 1,    takes_far_rows<Isa>, most_key_rows<Isa>, attend_tile<Isa>};
 }
 template <class Isa>
 constexpr attention_kernel attention_of = attention_with<Isa>(typename Isa::shapes{});

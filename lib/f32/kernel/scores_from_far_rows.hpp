@@ -1,8 +1,8 @@
-// Scores for one query from rows of K that are far apart, as with tokens of several heads. A step of many rows
-// would meet in few sets of the first cache and lose lines before all their columns are used. So one group of
-// keys after another is scored. The second half of its columns is added together with the first half of the
-// next group's, because one chain alone would wait for itself. The chains are those of the tile: one for each
-// key, over dim, ascending.
+// Scores for one query from rows of K that are far apart, as with tokens of several heads. A step of many
+// rows would meet in few sets of the first cache and lose lines before all their columns are used. So one
+// group of keys after another is scored. The second half of its columns is added together with the first half
+// of the next group's, because one chain alone would wait for itself. The chains are those of the tile: one
+// for each key, over dim, ascending.
 #pragma once
 #include "f32/kernel/scores_from_rows.hpp"
 
@@ -17,7 +17,7 @@ class group_of_keys {
  public:
   using reg = typename Isa::reg;
   using view = rows_view<Isa, 1, ptrdiff_t>;
-  static constexpr int columns = Isa::columns_at_once;
+  static constexpr int columns = Isa::lanes == 16 ? 16 : Isa::columns_at_once;
 
   FOVEA_INLINE group_of_keys(const float* k, ptrdiff_t stride, const float* q)
       : k_(k), stride_(stride), q_(q, 0), sum_(Isa::spread(0)) {}
@@ -42,7 +42,7 @@ class group_of_keys {
     reg t[Columns];
     columns_of_keys<Isa, Columns>(k_, stride_, t);
     const fours<Isa, 1, view> x(q_);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < Columns; ++i)
       if (i >= skipped) sum_ = x.fma(0, i, column_of<Isa>(t, i), sum_);
   }
@@ -81,7 +81,7 @@ template <class Isa, class Element>
 __attribute__((noinline)) bool score_far_rows(const score_rows& z, const key_rows<Element>& keys, int row) {
   const int count = keys.scored(Isa::lanes), dim = static_cast<int>(z.dim);
   if (count == 0) return false;
-  constexpr int columns = Isa::columns_at_once;
+  constexpr int columns = group_of_keys<Isa>::columns;
   const int half = dim / 2 & -columns, last = count - Isa::lanes;
   const float* q = z.q + row * z.dim;
   float* s = z.s + row * score_stride + keys.from;

@@ -41,7 +41,7 @@ using fours =
 
 template <class Isa, int Columns>
 FOVEA_INLINE typename Isa::reg column_of(const typename Isa::reg (&t)[Columns], int i) {
-  if constexpr (Columns > 4)
+  if constexpr (Columns == 8)
     return Isa::column(t, i);
   else
     return t[i];
