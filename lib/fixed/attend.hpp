@@ -93,27 +93,27 @@ void begin_tile(tile_state<Form>& t) {
 }
 
 template <class Form>
-void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, int64_t block, int b) {
+void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, int64_t block, int b, int seen) {
   constexpr int lanes = 16 / Form::keys_dot::slices;
   const int64_t at = block * fixed_block;
-  const bool all = t.all_see(at, at + fixed_block);
-  const uint64_t usual = usual_rows(t, at);
-  uint64_t scored = 0, measured = 0;
+  const bool all = t.all_see(at, at + seen);
+  rows_of_block rows;
+  rows.usual = usual_rows(t, at, seen);
   t.by_groups([&](auto shape, int r) {
     using Shape = decltype(shape);
-    const int n = all ? fixed_block : t.seen_keys(r, Shape::rows, at);
+    const int n = all ? seen : t.seen_keys(r, Shape::rows, at);
     if (n == 0) return;
     const int columns = (n + lanes - 1) / lanes;
     const uint64_t mine = rows_from(r, Shape::rows);
-    scored |= mine;
+    rows.scored |= mine;
     if constexpr (measures_group<Form, Shape>)
-      if (!(mine & ~usual) && t.one_scale()) {
-        measured |= mine;
+      if (!(mine & ~rows.usual) && t.one_scale()) {
+        rows.measured |= mine;
         return score_group<Form, Shape, store_distances<Form>>(t, keys, r, columns);
       }
     score_group<Form, Shape, store_scores<Form>>(t, keys, r, columns);
   });
-  weigh_block(t, block, b, usual, scored, measured);
+  weigh_block(t, block, b, seen, rows);
 }
 
 template <class Form>
@@ -126,9 +126,10 @@ void attend_run(tile_state<Form>& t, int64_t first) {
   for (uint64_t& rows : t.risen) rows = 0;
   bool live[fixed_run_blocks];
   for (int b = 0; b < fixed_run_blocks; ++b) {
-    live[b] = t.seen_keys(0, t.job.rows, (first + b) * fixed_block) != 0;
+    const int seen = t.seen_keys(0, t.job.rows, (first + b) * fixed_block);
+    live[b] = seen != 0;
     if (!live[b]) continue;
-    score_and_weigh(t, reinterpret_cast<const key_byte*>(panels.keys(first + b)), first + b, b);
+    score_and_weigh(t, reinterpret_cast<const key_byte*>(panels.keys(first + b)), first + b, b, seen);
     if (panels.one_at_a_time()) add_values(t, values(b), first, b, b + 1), live[b] = false;
   }
   for (int b = 0, end; b < fixed_run_blocks; b = end) {

@@ -19,10 +19,11 @@ static inline int count_of(const seen_of_block& seen) {
   return (seen.from < seen.to ? seen.to : seen.head) - seen.first;
 }
 
-__attribute__((noinline)) static void hide_unseen(const seen_of_block& seen, int32_t* s, int32_t absent) {
+__attribute__((noinline)) static void hide_unseen(const seen_of_block& seen, int32_t* s, int keys,
+                                                  int32_t absent) {
   for (int j = 0; j < seen.first; ++j) s[j] = absent;
   for (int j = seen.head; j < seen.from; ++j) s[j] = absent;
-  for (int j = seen.to; j < fixed_block; ++j) s[j] = absent;
+  for (int j = seen.to; j < keys; ++j) s[j] = absent;
 }
 
 static inline void hide_where_zero(const uint8_t* __restrict mask, int count, int32_t absent,

@@ -224,7 +224,9 @@ static void add_values(tile_state<Form>& t, const typename Form::value_byte* val
         int depth = seen(from);
         if (!depth) continue;
         if (cuts && t.risen[from] & mine) shift_output(t, r, M, from);
-        for (int next; to < end && !t.p.spill && !(cuts && t.risen[to] & mine) && (next = seen(to)) != 0;
+        // Nothing is known of weights behind the last key that is seen of a block: it ends a pass.
+        for (int next; to < end && depth == fixed_block && !t.p.spill && !(cuts && t.risen[to] & mine) &&
+                       (next = seen(to)) != 0;
              ++to)
           depth = next;
         add_group<Form, Shape>(t, values + static_cast<ptrdiff_t>(from - b) * fixed_block * t.p.width, r,

@@ -21,9 +21,9 @@ const int16_t* value_weights_in(tile_state<Form>& t, int64_t block) {
   return t.value_weights;
 }
 
-template <class Form, bool Octaves>
+template <class Form, bool Octaves, int Keys>
 FOVEA_INLINE void measure(const typename Form::weigher& w, const tile_state<Form>& t, int r) {
-  constexpr int count = fixed_block / Form::lanes;
+  constexpr int count = Keys / Form::lanes;
   int32_t* const s = t.scores(r);
   typename Form::reg x[count];
 #pragma GCC unroll 16
@@ -33,16 +33,16 @@ FOVEA_INLINE void measure(const typename Form::weigher& w, const tile_state<Form
 }
 
 // By how many octaves the reference of row r rises.
-template <class Form, bool Octaves>
+template <class Form, bool Octaves, int Keys>
 FOVEA_INLINE int weigh(const typename Form::weigher& w, const tile_state<Form>& t, int b, int r,
                        const int16_t* value_weights) {
   const fixed_row& x = t.rows[r];
   int32_t *const s = t.scores(r), *const sum = t.sum + r * Form::lanes;
   if constexpr (measures<Form>) {
-    measure<Form, Octaves>(w, t, r);
-    return w.weigh(distances_in(s), t.weights_of(r, b), sum, value_weights);
+    measure<Form, Octaves, Keys>(w, t, r);
+    return w.template weigh<Keys>(distances_in(s), t.weights_of(r, b), sum, value_weights);
   } else {
-    return w.template weigh<Octaves>(s, *x.scale, x.reference, t.weights_of(r, b), sum, value_weights);
+    return w.template weigh<Octaves, Keys>(s, *x.scale, x.reference, t.weights_of(r, b), sum, value_weights);
   }
 }
 
@@ -56,8 +56,9 @@ FOVEA_INLINE void raise_reference(tile_state<Form>& t, fixed_row& x, int b, int 
   t.risen[b] |= uint64_t{1} << r;
 }
 
-// Rows that do not see the whole block, or have options that touch single keys: bit r of `which` is row r.
-template <class Form>
+// Rows that see less of the block than others, or have options that touch single keys: bit r of `which` is
+// row r.
+template <class Form, int Keys>
 __attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block, int b, uint64_t which,
                                              const int16_t* value_weights) {
   const typename Form::weigher w;
@@ -72,34 +73,48 @@ __attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block,
       octaves_in_block(options, t.p, x, seen, s);
     else if (options.mask)
       hide_masked(options, seen, s, absent_score(x));
-    hide_unseen(seen, s, x.by_key ? fixed_absent : absent_score(x));
-    const int by = x.by_key ? weigh<Form, true>(w, t, b, r, value_weights)
-                            : weigh<Form, false>(w, t, b, r, value_weights);
+    hide_unseen(seen, s, Keys, x.by_key ? fixed_absent : absent_score(x));
+    const int by = x.by_key ? weigh<Form, true, Keys>(w, t, b, r, value_weights)
+                            : weigh<Form, false, Keys>(w, t, b, r, value_weights);
     if (by) raise_reference(t, x, b, r, by);
   }
 }
 
-// Rows that see the whole block and have no option that touches single keys.
+// Rows that see the first n keys of the block and have no option that touches single keys. No row sees more.
 template <class Form>
-uint64_t usual_rows(const tile_state<Form>& t, int64_t at) {
+uint64_t usual_rows(const tile_state<Form>& t, int64_t at, int n) {
   if (t.p.mask.data || touches(t.p.tree, at, fixed_block)) return 0;
-  if (!t.by_key && t.all_see(at, at + fixed_block)) return rows_from(0, t.job.rows);
+  if (!t.by_key && t.all_see(at, at + n)) return rows_from(0, t.job.rows);
   uint64_t usual = 0;
   for (int r = 0; r < t.job.rows; ++r) {
     const fixed_row& x = t.rows[r];
-    usual |= uint64_t{!x.by_key && x.from <= at && at + fixed_block <= x.to} << r;
+    usual |= uint64_t{!x.by_key && x.from <= at && at + n <= x.to} << r;
   }
   return usual;
 }
 
-template <class Form>
+template <class Form, int Keys>
 void measure_rows(const tile_state<Form>& t, uint64_t which) {
   const typename Form::weigher w;
-  for (; which; which &= which - 1) measure<Form, false>(w, t, __builtin_ctzll(which));
+  for (; which; which &= which - 1) measure<Form, false, Keys>(w, t, __builtin_ctzll(which));
+}
+
+// Usual rows do not see the keys from n on.
+template <class Form, int Keys>
+void hide_rest(const tile_state<Form>& t, uint64_t which, int n) {
+  const typename Form::weigher w;
+  for (; which; which &= which - 1) {
+    const int r = __builtin_ctzll(which);
+    int32_t* const s = t.scores(r);
+    if constexpr (measures<Form>)
+      w.hide(distances_in(s), n, Keys);
+    else
+      fill(s + n, Keys - n, absent_score(t.rows[r]));
+  }
 }
 
 // A loop without calls, so that constants stay in registers. Weighers of distances find these in scratch.
-template <class Form, bool Weighted>
+template <class Form, int Keys, bool Weighted>
 __attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t which,
                                           const int16_t* value_weights) {
   const int16_t* const factors = Weighted ? value_weights : nullptr;
@@ -115,23 +130,35 @@ __attribute__((noinline)) void weigh_rows(tile_state<Form>& t, int b, uint64_t w
     if (!(which & 1)) continue;
     int by;
     if constexpr (measures<Form>)
-      by = w.weigh(distances_in(s), to, sum, factors);
+      by = w.template weigh<Keys>(distances_in(s), to, sum, factors);
     else
-      by = w.template weigh<false>(s, *x->scale, x->reference, to, sum, factors);
+      by = w.template weigh<false, Keys>(s, *x->scale, x->reference, to, sum, factors);
     if (by) raise_reference(t, *x, b, r, by);
   }
 }
 
 // Bit r of `usual` and `scored`: row r is one of usual_rows, has scores; of `measured`: it has distances
 // instead.
-template <class Form>
-void weigh_block(tile_state<Form>& t, int64_t block, int b, uint64_t usual, uint64_t scored,
-                 [[maybe_unused]] uint64_t measured) {
+struct rows_of_block {
+  uint64_t usual = 0, scored = 0, measured = 0;
+};
+
+// Weights of the first Keys keys of the block, of which rows see n at most.
+template <class Form, int Keys>
+void weigh_keys(tile_state<Form>& t, int64_t block, int b, int n, const rows_of_block& rows) {
   const int16_t* const value_weights = value_weights_in(t, block);
-  if constexpr (measures<Form>) measure_rows(t, usual & ~measured);
-  value_weights ? weigh_rows<Form, true>(t, b, usual, value_weights)
-                : weigh_rows<Form, false>(t, b, usual, nullptr);
-  if (scored & ~usual) weigh_unusual(t, block, b, scored & ~usual, value_weights);
+  if constexpr (measures<Form>) measure_rows<Form, Keys>(t, rows.usual & ~rows.measured);
+  if (n < Keys) hide_rest<Form, Keys>(t, rows.usual, n);
+  value_weights ? weigh_rows<Form, Keys, true>(t, b, rows.usual, value_weights)
+                : weigh_rows<Form, Keys, false>(t, b, rows.usual, nullptr);
+  const uint64_t unusual = rows.scored & ~rows.usual;
+  if (unusual) weigh_unusual<Form, Keys>(t, block, b, unusual, value_weights);
+}
+
+template <class Form>
+void weigh_block(tile_state<Form>& t, int64_t block, int b, int n, const rows_of_block& rows) {
+  constexpr int half = fixed_block / 2;
+  n <= half ? weigh_keys<Form, half>(t, block, b, n, rows) : weigh_keys<Form, fixed_block>(t, block, b, n, rows);
 }
 
 } // namespace fovea::fixed

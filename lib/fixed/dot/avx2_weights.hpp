@@ -13,6 +13,7 @@ struct alignas(32) avx2_constants {
   int8_t beyond[32] = {}, low[32] = {}, high[32] = {}; // low, high: the bytes of -2^(15-k) for k = 0 .. 15
   int8_t in_order[32] = {}; // four low halves, then four high halves, of lanes 0 1 2 3
   int8_t mixed[32] = {};    // the same of lanes 0 2 1 3
+  int16_t place[16] = {};   // which of sixteen keys stands where among distances
 
   constexpr avx2_constants() {
     constexpr int8_t lows[16] = {0, 0, 0, 0, 0, 0, 0, 0, -128, -64, -32, -16, -8, -4, -2, -1};
@@ -24,6 +25,7 @@ struct alignas(32) avx2_constants {
       beyond[i] = 0x70, low[i] = lows[i % 16], high[i] = highs[i % 16];
       in_order[i] = halves[i % 16], mixed[i] = mixed_halves[i % 16];
     }
+    for (int i = 0; i < 16; ++i) place[i] = static_cast<int16_t>(i / 4 == 1 || i / 4 == 2 ? i ^ 12 : i);
   }
 };
 
@@ -53,6 +55,15 @@ struct avx2_weigher : distances_below<avx2_registers> {
     }
   }
 
+  FOVEA_INLINE void hide(int16_t* distances, int from, int end) const {
+    for (int i = from & -16; i < end; i += 16) {
+      const reg last = _mm256_set1_epi16(static_cast<int16_t>(from - i - 1)),
+                out = _mm256_cmpgt_epi16(load(constants->place), last);
+      int16_t* const octaves = distances + fixed_block + i;
+      store(octaves, _mm256_blendv_epi8(load(octaves), _mm256_set1_epi16(hidden), out));
+    }
+  }
+
   // -2^-f in Q15, given f - 1. It is negative because the shift that follows is a product with -2^(15-k):
   // 16 bits hold -32768, but not 32768.
   FOVEA_INLINE void negative_exp2(reg (&h)[2]) const {
@@ -76,23 +87,26 @@ struct avx2_weigher : distances_below<avx2_registers> {
 
   // Returns by how many octaves the reference rises. If it does, only the whole octaves of the distances and
   // the sum so far change.
+  template <int Keys>
   FOVEA_INLINE int weigh(const int16_t* distances, int16_t* p, int32_t* sum, const int16_t* factors) const {
-    reg k[2][2], sums = load(sum);
+    constexpr int pairs = Keys / 32;
+    reg k[pairs][2], sums = load(sum), nearest = load(distances + 64);
 #pragma GCC unroll 4
-    for (int h = 0; h < 4; ++h) k[h / 2][h % 2] = load(distances + 64 + 16 * h);
+    for (int h = 0; h < 2 * pairs; ++h) {
+      k[h / 2][h % 2] = load(distances + 64 + 16 * h);
+      nearest = _mm256_min_epi16(nearest, k[h / 2][h % 2]);
+    }
     int rise = 0;
-    const reg nearest = _mm256_min_epi16(_mm256_min_epi16(k[0][0], k[0][1]),
-                                         _mm256_min_epi16(k[1][0], k[1][1]));
     if (__builtin_expect(_mm256_movemask_epi8(nearest) & 0xaaaaaaaa, 0)) {
       rise = -smallest(nearest);
       sums = first(static_cast<int32_t>(shift_round_sum(total(sums), rise)));
       const reg up = _mm256_set1_epi16(static_cast<int16_t>(rise));
 #pragma GCC unroll 2
-      for (int j = 0; j < 2; ++j)
+      for (int j = 0; j < pairs; ++j)
         k[j][0] = _mm256_add_epi16(k[j][0], up), k[j][1] = _mm256_add_epi16(k[j][1], up);
     }
 #pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j) {
+    for (int j = 0; j < pairs; ++j) {
       reg y[2] = {load(distances + 32 * j), load(distances + 32 * j + 16)};
       negative_exp2(y);
       shift(y, k[j]);

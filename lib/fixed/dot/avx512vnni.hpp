@@ -96,14 +96,15 @@ struct avx512_weigher : distances_below<avx512_registers> {
             c1 = pinned(_mm512_set1_epi16(-11313)), c0 = pinned(_mm512_set1_epi16(16255)),
             one = pinned(_mm512_set1_epi16(1)), ones = pinned(_mm512_set1_epi16(-1));
 
-  FOVEA_INLINE void exp2(reg (&h)[2]) const { // of f, given h = f - 1
-    reg y[2];
+  template <int Count>
+  FOVEA_INLINE void exp2(reg (&h)[Count]) const { // of f, given h = f - 1
+    reg y[Count];
 #pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) y[i] = _mm512_add_epi16(_mm512_mulhrs_epi16(c3, h[i]), c2);
+    for (int i = 0; i < Count; ++i) y[i] = _mm512_add_epi16(_mm512_mulhrs_epi16(c3, h[i]), c2);
 #pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) y[i] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[i], h[i]), c1);
+    for (int i = 0; i < Count; ++i) y[i] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[i], h[i]), c1);
 #pragma GCC unroll 2
-    for (int i = 0; i < 2; ++i) h[i] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[i], h[i]), c0);
+    for (int i = 0; i < Count; ++i) h[i] = _mm512_add_epi16(_mm512_mulhrs_epi16(y[i], h[i]), c0);
   }
 
   // Scores, or octaves, become distances below the reference: the fraction less 1 in Q15 at `to`, the whole
@@ -123,28 +124,39 @@ struct avx512_weigher : distances_below<avx512_registers> {
     }
   }
 
+  FOVEA_INLINE void hide(int16_t* distances, int from, int end) const {
+    for (int i = from & -32; i < end; i += 32) {
+      const __mmask32 out = static_cast<__mmask32>(~uint64_t{0} << (from > i ? from - i : 0));
+      int16_t* const octaves = distances + fixed_block + i;
+      store(octaves, _mm512_mask_mov_epi16(load(octaves), out, _mm512_set1_epi16(hidden)));
+    }
+  }
+
   // Returns by how many octaves the reference rises. If it does, only the whole octaves of the distances and
   // the sum so far change.
+  template <int Keys>
   FOVEA_INLINE int weigh(const int16_t* distances, int16_t* p, int32_t* sum, const int16_t* factors) const {
-    reg y[2] = {load(distances), load(distances + 32)}, k[2] = {load(distances + 64), load(distances + 96)},
-        sums = load(sum);
+    constexpr int count = Keys / 32;
+    reg y[count], k[count], sums = load(sum);
+#pragma GCC unroll 2
+    for (int i = 0; i < count; ++i) y[i] = load(distances + 32 * i), k[i] = load(distances + 64 + 32 * i);
     exp2(y);
-    const reg nearest = _mm512_min_epi16(k[0], k[1]);
+    const reg nearest = _mm512_min_epi16(k[0], k[count - 1]);
     int rise = 0;
     if (__builtin_expect(_mm512_movepi16_mask(nearest) != 0, 0)) {
       rise = -smallest(nearest);
       sums = first(static_cast<int32_t>(shift_round_sum(total(sums), rise)));
       const reg by = _mm512_set1_epi16(static_cast<int16_t>(rise));
-      k[0] = _mm512_add_epi16(k[0], by), k[1] = _mm512_add_epi16(k[1], by);
+#pragma GCC unroll 2
+      for (int i = 0; i < count; ++i) k[i] = _mm512_add_epi16(k[i], by);
     }
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) { // (2y >> k, plus 1) >> 1
+    for (int h = 0; h < count; ++h) { // (2y >> k, plus 1) >> 1
       y[h] = _mm512_avg_epu16(_mm512_srlv_epi16(_mm512_add_epi16(y[h], y[h]), k[h]), _mm512_setzero_si512());
       sums = _mm512_dpwssd_epi32(sums, y[h], one);
       if (factors) y[h] = _mm512_mulhrs_epi16(y[h], load(factors + 32 * h));
+      store(p + 32 * h, y[h]);
     }
-    store(p, y[0]);
-    store(p + 32, y[1]);
     store(sum, sums);
     return rise;
   }

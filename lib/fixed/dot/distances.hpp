@@ -8,6 +8,8 @@ namespace fovea::fixed {
 template <class Registers>
 struct distances_below : Registers {
   static constexpr bool measures = true;
+  // Whole octaves of a hidden key below any reference: no rise makes 2^15 of them.
+  static constexpr int16_t hidden = 1 << 14;
   struct distance_scale { // octaves are the high half of (s << up) * multiplier
     typename Registers::reg multiplier;
     decltype(Registers::by(0)) up;

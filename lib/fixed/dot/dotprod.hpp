@@ -106,10 +106,10 @@ struct dotprod_values : dotprod_dot {
 
 // Stores weights as two signed bytes: high = (y + 128) >> 8, low = the rest.
 struct dotprod_weigher : neon_weigher {
-  template <bool Octaves>
+  template <bool Octaves, int Keys>
   FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p,
                          int32_t* sum, const int16_t* factors) const {
-    return weigh_by<Octaves>(s, scale, reference, sum, factors,
+    return weigh_by<Octaves, Keys>(s, scale, reference, sum, factors,
                              [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 2
                                for (int i = 0; i < 2; ++i) {

@@ -147,10 +147,10 @@ struct i8mm_weigher : neon_weigher {
   uint8x16_t order = {0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15};
   FOVEA_INLINE i8mm_weigher() { asm("" : "+w"(order)); }
 
-  template <bool Octaves>
+  template <bool Octaves, int Keys>
   FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p,
                          int32_t* sum, const int16_t* factors) const {
-    return weigh_by<Octaves>(s, scale, reference, sum, factors,
+    return weigh_by<Octaves, Keys>(s, scale, reference, sum, factors,
                              [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 4
                                for (int i = 0; i < 4; ++i)

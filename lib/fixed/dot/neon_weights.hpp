@@ -62,18 +62,19 @@ struct neon_weigher : neon_registers, weigher_defaults {
 
   // How far keys lie below the reference, eight keys a register: whole octaves, negative, and the rest less
   // 1 in Q15. A reference that rises does not change the rest.
+  template <int Keys>
   struct key_distances {
-    int16x8_t whole[8], rest[8];
+    int16x8_t whole[Keys / 8], rest[Keys / 8];
   };
 
   // t - (reference << 16) + 65535 has -k as its high half, and 65535 - (u & 65535) as its low half.
-  template <bool Octaves>
+  template <bool Octaves, int Keys>
   FOVEA_INLINE void find_distances(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference,
-                                   key_distances& to) const {
+                                   key_distances<Keys>& to) const {
     const reg base = spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16) - 65535);
     const reg multiplier = spread(scale.score_multiplier), up = spread(31 - scale.score_shift);
 #pragma GCC unroll 4
-    for (int j = 0; j < 8; j += 2) {
+    for (int j = 0; j < Keys / 8; j += 2) {
       reg x[4];
       take_4(s, x);
 #pragma GCC unroll 4
@@ -89,6 +90,9 @@ struct neon_weigher : neon_registers, weigher_defaults {
     }
   }
 
+  static FOVEA_INLINE int greatest_of(const int16x8_t (&x)[4]) {
+    return greatest(vmaxq_s16(vmaxq_s16(x[0], x[1]), vmaxq_s16(x[2], x[3])));
+  }
   static FOVEA_INLINE int greatest_of(const int16x8_t (&x)[8]) {
     const int16x8_t a = vmaxq_s16(x[0], x[1]), b = vmaxq_s16(x[2], x[3]), c = vmaxq_s16(x[4], x[5]),
                     d = vmaxq_s16(x[6], x[7]);
@@ -96,27 +100,28 @@ struct neon_weigher : neon_registers, weigher_defaults {
   }
 
   // Returns by how many octaves the reference rises. All distances grow by it, and the sum is shifted.
-  FOVEA_INLINE int rise(int16x8_t (&whole)[8], reg& sums) const {
+  template <int Count>
+  FOVEA_INLINE int rise(int16x8_t (&whole)[Count], reg& sums) const {
     const int by = greatest_of(whole);
     if (by <= 0) return 0;
     const int16x8_t down = vdupq_n_s16(static_cast<int16_t>(by));
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) whole[i] = vsubq_s16(whole[i], down);
+    for (int i = 0; i < Count; ++i) whole[i] = vsubq_s16(whole[i], down);
     sums = first(static_cast<int32_t>(shift_round_sum(total(sums), by)));
     return by;
   }
 
   // store_weights(j, y) stores the weights of keys j .. j + 31. Returns by how many octaves the reference
   // rises.
-  template <bool Octaves, class StoreWeights>
+  template <bool Octaves, int Keys, class StoreWeights>
   FOVEA_INLINE int weigh_by(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int32_t* sum,
                             const int16_t* factors, StoreWeights store_weights) const {
-    key_distances to;
+    key_distances<Keys> to;
     find_distances<Octaves>(s, scale, reference, to);
     reg sums = load(sum);
     const int by = rise(to.whole, sums);
 #pragma GCC unroll 2
-    for (int j = 0; j < 8; j += 4) {
+    for (int j = 0; j < Keys / 8; j += 4) {
       int16x8_t y[4];
       exp2(to.rest + j, y);
 #pragma GCC unroll 4

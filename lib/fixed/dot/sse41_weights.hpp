@@ -6,11 +6,11 @@
 namespace fovea::fixed {
 
 struct sse41_weigher : sse41_registers, weigher_defaults {
-  template <bool Octaves>
+  template <bool Octaves, int Keys>
   FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p,
                          int32_t* sum, const int16_t* factors) const {
-    alignas(16) int16_t fractions[fixed_block], octaves[fixed_block]; // distances below the reference
-    const reg nearest = measure<Octaves>(s, scale, reference, fractions, octaves);
+    alignas(16) int16_t fractions[Keys], octaves[Keys]; // distances below the reference
+    const reg nearest = measure<Octaves, Keys>(s, scale, reference, fractions, octaves);
     reg sums = load(sum);
     int rise = 0;
     if (__builtin_expect(_mm_movemask_epi8(nearest) & 0xaaaa, 0)) {
@@ -18,7 +18,7 @@ struct sse41_weigher : sse41_registers, weigher_defaults {
       sums = first(static_cast<int32_t>(shift_round_sum(total(sums), rise)));
     }
     const reg up = _mm_set1_epi16(static_cast<int16_t>(rise)), one = _mm_set1_epi16(1);
-    for (int j = 0; j < fixed_block; j += 8) {
+    for (int j = 0; j < Keys; j += 8) {
       reg y = shift(negative_exp2(load(fractions + j)), _mm_add_epi16(load(octaves + j), up));
       sums = add(sums, _mm_madd_epi16(y, one));
       if (factors) y = _mm_mulhrs_epi16(y, load(factors + j));
@@ -30,14 +30,14 @@ struct sse41_weigher : sse41_registers, weigher_defaults {
 
  private:
   // Returns the least whole octaves of eight lanes.
-  template <bool Octaves>
+  template <bool Octaves, int Keys>
   static FOVEA_INLINE reg measure(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference,
                                   int16_t* fractions, int16_t* octaves) {
     const reg halves = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
     const reg base = spread(static_cast<int32_t>(static_cast<uint32_t>(reference) << 16));
     const reg multiplier = spread(scale.score_multiplier), up = by(32 - scale.score_shift);
     reg nearest = _mm_set1_epi16(32767);
-    for (int j = 0; j < fixed_block; j += 8) {
+    for (int j = 0; j < Keys; j += 8) {
       reg u[2];
       for (int h = 0; h < 2; ++h) {
         const reg x = load(s + j + 4 * h), t = Octaves ? x : high_product(shift_left(x, up), multiplier);
