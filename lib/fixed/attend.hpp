@@ -24,6 +24,18 @@ struct register_writer : float_writer {
               offset = Form::spread(zero);
     const auto shift = Form::by(f.shift);
     int c = 0;
+    if constexpr (sizeof(T) == 1) { // four registers become one
+      const reg words = Form::spread(static_cast<int32_t>(static_cast<uint32_t>(zero) << 16 | (zero & 0xffff)));
+      for (constexpr int step = 4 * Form::lanes; c + step <= count; c += step) {
+        reg y[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) {
+          const reg x = Form::mixed_high_product(Form::load(acc + c + i * Form::lanes), multiplier);
+          y[i] = Form::shift_right(Form::add(x, half), shift);
+        }
+        Form::store_mixed(out + c, y, words);
+      }
+    }
     for (; c + 16 <= count; c += 16) {
       reg y[16 / Form::lanes];
 #pragma GCC unroll 4
@@ -122,7 +134,7 @@ void attend_run(tile_state<Form>& t, int64_t first) {
   using value_byte = typename Form::value_byte;
   fixed_panels& panels = *t.job.panels;
   const auto values = [&](int b) { return reinterpret_cast<const value_byte*>(panels.values(first + b)); };
-  for (int i = 0; i < up_to(t.job.rows, 2) * fixed_run_blocks; ++i) t.rise[i] = 0;
+  clear<Form>(reinterpret_cast<int32_t*>(t.rise), up_to(t.job.rows, 2)); // whole registers: pieces end at 64
   for (uint64_t& rows : t.risen) rows = 0;
   bool live[fixed_run_blocks];
   for (int b = 0; b < fixed_run_blocks; ++b) {

@@ -98,12 +98,13 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
 #pragma GCC unroll 16
   for (int m = 0; starts_in_registers && m < Shape::rows; ++m) starts[m] = t.rows[r + m].start;
   const fixed_row* const rows = t.rows + r;
-  for (int n = 0; n < columns; n += N) {
-    tile_sums<dot, M, N> acc;
+  const auto score = [&](auto count, int n) FOVEA_LAMBDA_INLINE {
+    constexpr int C = decltype(count)::value;
+    tile_sums<dot, M, C> acc;
 #pragma GCC unroll 16
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 16
-      for (int i = 0; i < N; ++i)
+      for (int i = 0; i < C; ++i)
         dot::begin(acc.row[m][i].at, [&](int row) {
           return m * R + row >= Shape::rows ? 0
                  : starts_in_registers      ? starts[m * R + row]
@@ -112,10 +113,14 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
     multiply<dot, step, Shape::ahead>(q, M * step, keys + column_at<dot>(n, panel), panel, depth, acc);
 #pragma GCC unroll 16
     for (int m = 0; m < Shape::rows; ++m) {
-      const row_scores<Form, N> of_row(acc.row[m / R], m % R);
+      const row_scores<Form, C> of_row(acc.row[m / R], m % R);
       store(of_row.x, rows[m].reference, s + m * score_step, n * lanes);
     }
-  }
+  };
+  int n = 0;
+  for (; n + N <= columns; n += N) score(std::integral_constant<int, N>{}, n);
+  if constexpr (N > 1)
+    for (; n < columns; ++n) score(std::integral_constant<int, 1>{}, n);
 }
 
 } // namespace fovea::fixed

@@ -63,10 +63,27 @@ struct avx2_registers {
                      _mm_packs_epi16(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1)));
   }
 
+  // Numbers as mixed_high_product leaves them, plus words.
+  static FOVEA_INLINE void store_mixed(int8_t* p, const reg (&x)[4], reg words) {
+    const reg y = _mm256_packs_epi16(_mm256_adds_epi16(_mm256_packs_epi32(x[0], x[1]), words),
+                                     _mm256_adds_epi16(_mm256_packs_epi32(x[2], x[3]), words));
+    const reg quads = _mm256_permutevar8x32_epi32(y, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    store(p, _mm256_shuffle_epi8(quads, _mm256_broadcastsi128_si256(_mm_setr_epi8(
+                                            0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15))));
+  }
+
   static FOVEA_INLINE reg widened(const int8_t* p) {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
   static FOVEA_INLINE reg spread_quad(int64_t x) { return _mm256_set1_epi64x(x); }
+  // Half a register of numbers, each followed by 0.
+  static FOVEA_INLINE reg load_in_pairs(const int32_t* p) {
+    return _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static FOVEA_INLINE reg first_in_pairs(reg x) { return _mm256_cvtepu32_epi64(_mm256_castsi256_si128(x)); }
+  static FOVEA_INLINE reg last_in_pairs(reg x) {
+    return _mm256_cvtepu32_epi64(_mm256_extracti128_si256(x, 1));
+  }
   static FOVEA_INLINE reg pair_sums(reg a, reg b) {
     return _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8);
   }

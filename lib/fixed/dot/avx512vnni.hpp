@@ -34,6 +34,13 @@ struct avx512_registers {
     const reg odd = _mm512_mul_epi32(_mm512_srli_epi64(a, 32), b);
     return _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epi32(a, b), static_cast<_MM_PERM_ENUM>(0xf5));
   }
+  static FOVEA_INLINE reg mixed_high_product(reg a, reg b) { return high_product(a, b); } // in order
+  static FOVEA_INLINE void store_mixed(int8_t* p, const reg (&x)[4], reg words) { // and words are added
+    const reg y = _mm512_packs_epi16(_mm512_adds_epi16(_mm512_packs_epi32(x[0], x[1]), words),
+                                     _mm512_adds_epi16(_mm512_packs_epi32(x[2], x[3]), words));
+    store(p, _mm512_permutexvar_epi32(
+                 _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), y));
+  }
   static FOVEA_INLINE uint32_t total(reg x) { return static_cast<uint32_t>(_mm512_reduce_add_epi32(x)); }
   static FOVEA_INLINE void store_narrow(int16_t* p, const reg (&x)[1]) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(x[0]));
@@ -55,6 +62,13 @@ struct avx512_registers {
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
   static FOVEA_INLINE reg spread_quad(int64_t x) { return _mm512_set1_epi64(x); }
+  static FOVEA_INLINE reg load_in_pairs(const int32_t* p) { // half a register of numbers, each followed by 0
+    return _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static FOVEA_INLINE reg first_in_pairs(reg x) { return _mm512_cvtepu32_epi64(_mm512_castsi512_si256(x)); }
+  static FOVEA_INLINE reg last_in_pairs(reg x) {
+    return _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(x, 1));
+  }
   static FOVEA_INLINE reg pair_sums(reg a, reg b) {
     const reg evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     return add(_mm512_permutex2var_epi32(a, evens, b),
@@ -119,8 +133,9 @@ struct avx512_weigher : distances_below<avx512_registers> {
       u[i] = _mm512_sub_epi32(base, Octaves ? s[i] : high_product(shift_left(s[i], x.up), x.multiplier));
 #pragma GCC unroll 2
     for (int i = 0; i < Count; i += 2, to += 32) {
-      store(to, _mm512_avg_epu16(_mm512_permutex2var_epi16(u[i], low_halves, u[i + 1]), ones));
-      store(to + 64, _mm512_permutex2var_epi16(u[i], high_halves, u[i + 1]));
+      const reg &a = u[i], &b = u[i + 1 < Count ? i + 1 : i]; // after the last key anything may stand
+      store(to, _mm512_avg_epu16(_mm512_permutex2var_epi16(a, low_halves, b), ones));
+      store(to + 64, _mm512_permutex2var_epi16(a, high_halves, b));
     }
   }
 

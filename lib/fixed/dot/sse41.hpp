@@ -30,11 +30,12 @@ struct sse41_registers {
   static FOVEA_INLINE reg shift_round(reg x, int shift) {
     return shift_right(add(x, spread(1 << (shift - 1))), by(shift));
   }
-  static FOVEA_INLINE reg high_product(reg a, reg b) { // b: one number
+  static FOVEA_INLINE reg mixed_high_product(reg a, reg b) { // of lanes 0 2 1 3; b: one number
     const __m128 even = _mm_castsi128_ps(_mm_mul_epi32(a, b)),
                  odd = _mm_castsi128_ps(_mm_mul_epi32(_mm_shuffle_epi32(a, 0xf5), b));
-    return _mm_shuffle_epi32(_mm_castps_si128(_mm_shuffle_ps(even, odd, 0xdd)), 0xd8);
+    return _mm_castps_si128(_mm_shuffle_ps(even, odd, 0xdd));
   }
+  static FOVEA_INLINE reg high_product(reg a, reg b) { return _mm_shuffle_epi32(mixed_high_product(a, b), 0xd8); }
   static FOVEA_INLINE uint32_t total(reg x) {
     const reg y = _mm_add_epi32(x, _mm_shuffle_epi32(x, 0x4e));
     return static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_add_epi32(y, _mm_shuffle_epi32(y, 0xb1))));
@@ -52,10 +53,22 @@ struct sse41_registers {
     store(p, _mm_packs_epi16(_mm_packs_epi32(x[0], x[1]), _mm_packs_epi32(x[2], x[3])));
   }
 
+  // Numbers as mixed_high_product leaves them, plus words.
+  static FOVEA_INLINE void store_mixed(int8_t* p, const reg (&x)[4], reg words) {
+    const reg y = _mm_packs_epi16(_mm_adds_epi16(_mm_packs_epi32(x[0], x[1]), words),
+                                  _mm_adds_epi16(_mm_packs_epi32(x[2], x[3]), words));
+    store(p, _mm_shuffle_epi8(y, _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15)));
+  }
+
   static FOVEA_INLINE reg widened(const int8_t* p) {
     return _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const reg*>(p)));
   }
   static FOVEA_INLINE reg spread_quad(int64_t x) { return _mm_set1_epi64x(x); }
+  static FOVEA_INLINE reg load_in_pairs(const int32_t* p) { // half a register of numbers, each followed by 0
+    return _mm_cvtepu32_epi64(_mm_loadl_epi64(reinterpret_cast<const reg*>(p)));
+  }
+  static FOVEA_INLINE reg first_in_pairs(reg x) { return _mm_cvtepu32_epi64(x); }
+  static FOVEA_INLINE reg last_in_pairs(reg x) { return _mm_unpackhi_epi32(x, _mm_setzero_si128()); }
   static FOVEA_INLINE reg pair_sums(reg a, reg b) { return _mm_hadd_epi32(a, b); }
   static FOVEA_INLINE void dot_words(reg& sum, reg y, reg x) { sum = add(sum, _mm_madd_epi16(x, y)); }
   // Exact while the unsigned bytes are small, as the four bits of a weight are.

@@ -42,6 +42,15 @@ struct word_quads : words<Registers> {
   static FOVEA_INLINE void fold(const reg (&sum)[2], int, reg (&out)[1]) {
     out[0] = Registers::pair_sums(sum[0], sum[1]);
   }
+  static constexpr bool resumes = true; // a sum so far is one of two partial sums
+  static FOVEA_INLINE void resume(reg (&sum)[2], const int32_t* from) {
+    sum[0] = Registers::load_in_pairs(from);
+    sum[1] = Registers::load_in_pairs(from + Registers::lanes / 2);
+  }
+  static FOVEA_INLINE void resume(reg (&sum)[2], const reg (&x)[1]) {
+    sum[0] = Registers::first_in_pairs(x[0]);
+    sum[1] = Registers::last_in_pairs(x[0]);
+  }
 };
 
 enum class two_deep : int16_t {}; // an element of panels [sixteen lanes][2]
