@@ -21,15 +21,20 @@ const int16_t* value_weights_in(tile_state<Form>& t, int64_t block) {
   return t.value_weights;
 }
 
+// The first n scores of row r, rounded up to two registers, become distances: in place, so all of them are
+// loaded first.
 template <class Form, bool Octaves, int Keys>
-FOVEA_INLINE void measure(const typename Form::weigher& w, const tile_state<Form>& t, int r) {
-  constexpr int count = Keys / Form::lanes;
+FOVEA_INLINE void measure(const typename Form::weigher& w, const tile_state<Form>& t, int r, int n) {
+  constexpr int pairs = Keys / Form::lanes / 2;
   int32_t* const s = t.scores(r);
-  typename Form::reg x[count];
+  const auto scale = Form::weigher::scale_of(*t.rows[r].scale);
+  typename Form::reg x[pairs][2];
 #pragma GCC unroll 16
-  for (int i = 0; i < count; ++i) x[i] = Form::load(s + i * Form::lanes);
-  w.template measure<Octaves>(x, Form::weigher::scale_of(*t.rows[r].scale), t.rows[r].reference,
-                              distances_in(s));
+  for (int i = 0; i < 2 * pairs; ++i) x[i / 2][i % 2] = Form::load(s + i * Form::lanes);
+#pragma GCC unroll 16
+  for (int i = 0; i < pairs; ++i)
+    if (2 * i * Form::lanes < n)
+      w.template measure<Octaves>(x[i], scale, t.rows[r].reference, distances_in(s) + 2 * i * Form::lanes);
 }
 
 // By how many octaves the reference of row r rises.
@@ -39,7 +44,7 @@ FOVEA_INLINE int weigh(const typename Form::weigher& w, const tile_state<Form>& 
   const fixed_row& x = t.rows[r];
   int32_t *const s = t.scores(r), *const sum = t.sum + r * Form::lanes;
   if constexpr (measures<Form>) {
-    measure<Form, Octaves, Keys>(w, t, r);
+    measure<Form, Octaves, Keys>(w, t, r, Keys);
     return w.template weigh<Keys>(distances_in(s), t.weights_of(r, b), sum, value_weights);
   } else {
     return w.template weigh<Octaves, Keys>(s, *x.scale, x.reference, t.weights_of(r, b), sum, value_weights);
@@ -94,9 +99,9 @@ uint64_t usual_rows(const tile_state<Form>& t, int64_t at, int n) {
 }
 
 template <class Form, int Keys>
-void measure_rows(const tile_state<Form>& t, uint64_t which) {
+void measure_rows(const tile_state<Form>& t, uint64_t which, int n) {
   const typename Form::weigher w;
-  for (; which; which &= which - 1) measure<Form, false, Keys>(w, t, __builtin_ctzll(which));
+  for (; which; which &= which - 1) measure<Form, false, Keys>(w, t, __builtin_ctzll(which), n);
 }
 
 // Usual rows do not see the keys from n on.
@@ -147,7 +152,7 @@ struct rows_of_block {
 template <class Form, int Keys>
 void weigh_keys(tile_state<Form>& t, int64_t block, int b, int n, const rows_of_block& rows) {
   const int16_t* const value_weights = value_weights_in(t, block);
-  if constexpr (measures<Form>) measure_rows<Form, Keys>(t, rows.usual & ~rows.measured);
+  if constexpr (measures<Form>) measure_rows<Form, Keys>(t, rows.usual & ~rows.measured, n);
   if (n < Keys) hide_rest<Form, Keys>(t, rows.usual, n);
   value_weights ? weigh_rows<Form, Keys, true>(t, b, rows.usual, value_weights)
                 : weigh_rows<Form, Keys, false>(t, b, rows.usual, nullptr);

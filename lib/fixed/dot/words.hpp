@@ -1,5 +1,7 @@
 // Products of 16 bits with registers of any width.
 #pragma once
+#include <immintrin.h>
+
 #include <cstring>
 
 #include "fixed/dot/lane_sums.hpp"
@@ -24,6 +26,24 @@ template <class Registers>
 struct word_quads : words<Registers> {
   using reg = typename Registers::reg;
   static constexpr int group = 4, deep = 4, slices = 16 / Registers::lanes, regs = 2;
+
+  // Eight elements of a row at a time.
+  static constexpr int rows_at_once = 1;
+  template <int M>
+  static inline void take_rows(const int8_t* const (&q)[M], int dim, int depth, int16_t* to,
+                               int32_t (&sums)[M]) {
+    constexpr int lead = M * deep;
+    for (int m = 0; m < M; ++m, to += deep) {
+      sums[m] = 0; // no byte has an offset
+      int c = 0;
+      for (; c + 8 <= dim; c += 8) {
+        const __m128i x = _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(q[m] + c)));
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(to + c * M), x);
+        _mm_storeh_pd(reinterpret_cast<double*>(to + c * M + lead), _mm_castsi128_pd(x));
+      }
+      for (; c < depth; ++c) to[c / deep * lead + c % deep] = c < dim ? q[m][c] : int16_t{0};
+    }
+  }
 
   static FOVEA_INLINE void load_column(const int8_t* b, reg (&y)[2]) {
     y[0] = Registers::widened(b);
