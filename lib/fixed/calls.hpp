@@ -9,8 +9,17 @@ namespace {
 
 constexpr size_t alignment = 64;
 
-size_t block_bytes(const fixed_plan& p) {
-  return static_cast<size_t>(fixed_block) * static_cast<size_t>(p.depth + p.width);
+// Of K and V in scratch, as bytes or as the kernel arranges them.
+size_t block_bytes(const fixed_plan& p, bool arranged) {
+  const int32_t dims = arranged ? p.depth * p.kernel->keys.element + p.width * p.kernel->values.element
+                                : p.depth + p.width;
+  return static_cast<size_t>(fixed_block) * static_cast<size_t>(dims);
+}
+
+// Fewer rows do not make up for the time that it takes.
+constexpr int32_t least_rows_to_arrange_for = 32;
+bool wants_arranged(const fixed_plan& p) {
+  return p.kernel->values.arrange && p.rows >= least_rows_to_arrange_for;
 }
 
 template <const fixed_offer& Offer>
@@ -18,36 +27,30 @@ bool packs(const fixed_plan& p) {
   return !offered<Offer>::panels(p) && !offered<Offer>::is_s16(p);
 }
 
-// All blocks of a kv head.
-size_t whole_bytes(const fixed_plan& p) {
-  const size_t dims = static_cast<size_t>(p.depth * p.kernel->keys.element +
-                                          p.width * p.kernel->values.element);
-  return static_cast<size_t>(fixed_block) * dims * fixed_blocks_of(p);
-}
-
 int32_t best_rows(const fixed_plan& p) {
   return p.rows < 1 ? 1 : p.rows < p.kernel->rows ? p.rows : p.kernel->rows;
 }
 
-// Rows first, since they share a pass over K and V; then, when all panels of a kv head fit, they are packed
-// once.
+// Rows first, since they share a pass over K and V; then K and V as the kernel wants them; then, when all
+// panels of a kv head fit, they are packed once.
 template <const fixed_offer& Offer>
 struct fixed_workspace {
   unsigned char* tile;
   int8_t* room;
   int32_t rows;
-  bool whole;
+  bool whole, arranged;
 };
 
 template <const fixed_offer& Offer>
 bool make_workspace(const fixed_plan& p, void* scratch, size_t size, fixed_workspace<Offer>& w) {
   if (size < alignment) return false;
-  const size_t room = size - (alignment - 1), block = packs<Offer>(p) ? block_bytes(p) : 0;
+  const size_t room = size - (alignment - 1), block = packs<Offer>(p) ? block_bytes(p, false) : 0;
   w.rows = best_rows(p);
   size_t tile;
   while ((tile = p.kernel->scratch(p, w.rows)) + block > room)
     if (--w.rows == 0) return false;
-  w.whole = packs<Offer>(p) && whole_bytes(p) <= room - tile;
+  w.arranged = packs<Offer>(p) && wants_arranged(p) && block_bytes(p, true) <= room - tile;
+  w.whole = packs<Offer>(p) && block_bytes(p, w.arranged) * fixed_blocks_of(p) <= room - tile;
   unsigned char* at = static_cast<unsigned char*>(scratch);
   at += (alignment - reinterpret_cast<uintptr_t>(at) % alignment) % alignment;
   w.tile = at, w.room = reinterpret_cast<int8_t*>(at + tile);
@@ -58,7 +61,7 @@ bool make_workspace(const fixed_plan& p, void* scratch, size_t size, fixed_works
 template <const fixed_offer& Offer>
 void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
   if (p.rows == 0) return; // however many heads
-  fixed_panels panels(p, w.room, w.whole);
+  fixed_panels panels(p, w.room, w.whole, w.arranged);
   int32_t kv_head = 0, row = 0, left = p.kv_heads, tiles = 1, shift = 30; // one tile is all rows of a head
   if (p.parts > 1) {
     shift = unit_shift(p.see.end - p.see.first_key);
@@ -93,14 +96,14 @@ FOVEA_ONCE int32_t attend_fixed(const fovea_fixed_attention* call, void* scratch
 
 template <const fixed_offer& Offer>
 size_t least_fixed_scratch(const fixed_plan& p) {
-  return alignment - 1 + p.kernel->scratch(p, 1) + (packs<Offer>(p) ? block_bytes(p) : 0);
+  return alignment - 1 + p.kernel->scratch(p, 1) + (packs<Offer>(p) ? block_bytes(p, false) : 0);
 }
 
 template <const fixed_offer& Offer>
 size_t best_fixed_scratch(const fixed_plan& p) {
   const size_t tile = alignment - 1 + p.kernel->scratch(p, best_rows(p)), blocks = fixed_blocks_of(p);
   if (!packs<Offer>(p)) return tile;
-  return tile + (p.rows > best_rows(p) && blocks > 1 ? whole_bytes(p) : block_bytes(p));
+  return tile + block_bytes(p, wants_arranged(p)) * (p.rows > best_rows(p) && blocks > 1 ? blocks : 1);
 }
 
 } // namespace

@@ -32,11 +32,12 @@ struct fixed_offer {
   const fixed_segments* segments;
 };
 
-// When all of K and V of a kv head are packed at once, a kernel may want them in another order or width:
-// `arrange` turns `count` bytes, which stand at the end of a room of count * element bytes, into `count`
-// elements that fill it. Null: the kernel takes the bytes as they are.
+// Where enough rows share K and V that a call packs, a kernel may want them in another order or width:
+// `arrange` turns `count` bytes of a panel into elements. A panel's bytes stand so far behind its elements that
+// no write reaches a byte that has not been read; elements of one byte may stand in their place. Null: the
+// kernel takes the bytes as they are.
 struct fixed_arrangement {
-  void (*arrange)(int8_t* room, ptrdiff_t count);
+  void (*arrange)(const int8_t* bytes, int8_t* to, ptrdiff_t count);
   int32_t element;
 };
 
@@ -52,8 +53,8 @@ struct fixed_kernel {
 // at a time.
 class fixed_panels {
  public:
-  fixed_panels(const fixed_plan& p, int8_t* room, bool whole)
-      : p_(p), room_(room), whole_(whole), in_one_piece_(p.panels && !p.segments) {}
+  fixed_panels(const fixed_plan& p, int8_t* room, bool whole, bool arranged)
+      : p_(p), room_(room), whole_(whole), arranged_(arranged), in_one_piece_(p.panels && !p.segments) {}
   void turn_to(int32_t kv_head) {
     if (kv_head == kv_head_) return;
     kv_head_ = kv_head, packed_ = first_block();
@@ -61,7 +62,7 @@ class fixed_panels {
     values_ = reinterpret_cast<const int8_t*>(p_.v.row(kv_head, 0));
   }
   bool one_at_a_time() const { return !p_.panels && !whole_; }
-  bool arranged() const { return whole_ && p_.kernel->values.arrange; } // as the kernel wants them
+  bool arranged() const { return arranged_; } // as the kernel wants them
   // Of 64 keys, counted from absolute key 0; values with one_at_a_time: valid until the next block.
   const int8_t* keys(int32_t block) {
     return in_one_piece_ ? keys_ + offset(block, p_.depth) : p_.offer->packed_keys(*this, block);
@@ -86,12 +87,13 @@ class fixed_panels {
   int8_t* key_room(int32_t block) const;
   int8_t* value_room(int32_t block) const;
   int32_t first_block() const { return block_of(p_.see.first_key); }
-  int element(const fixed_arrangement& x) const { return whole_ ? x.element : 1; } // bytes in scratch
+  int element(const fixed_arrangement& x) const { return arranged_ ? x.element : 1; } // bytes in scratch
   void pack(int32_t block);
+  void arrange(const int8_t* keys, const int8_t* values, int32_t block, int32_t count) const;
 
   const fixed_plan& p_;
   int8_t* room_;
-  bool whole_;
+  bool whole_, arranged_;
   bool in_one_piece_; // panels of the caller
   int32_t kv_head_ = -1;
   int32_t packed_ = 0;           // blocks before this one stand in scratch

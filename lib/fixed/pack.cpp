@@ -172,9 +172,17 @@ void fixed_panels::pack(int32_t block) {
   pack_fixed_keys(k, at, reinterpret_cast<const int8_t*>(p_.k.row(kv_head_, row)), p_.k.token, count, p_.dim);
   pack_fixed_values(v, at, reinterpret_cast<const int8_t*>(p_.v.row(kv_head_, row)), p_.v.token, count,
                     p_.v_dim);
-  if (!arranged()) return;
-  if (p_.kernel->keys.arrange) p_.kernel->keys.arrange(key_room(block), keys);
-  p_.kernel->values.arrange(value_room(block), values);
+  if (arranged_) arrange(k, v, block, up_to(at + count, 16));
+}
+
+// The first `count` keys of a block.
+void fixed_panels::arrange(const int8_t* k, const int8_t* v, int32_t block, int32_t count) const {
+  const fixed_kernel& kernel = *p_.kernel;
+  if (kernel.keys.arrange)
+    kernel.keys.arrange(k, key_room(block), static_cast<ptrdiff_t>(count) * p_.depth);
+  int8_t* to = value_room(block);
+  for (int32_t c = 0; c < p_.width; c += 16, v += 16 * fixed_block, to += 16 * fixed_block * kernel.values.element)
+    kernel.values.arrange(v, to, 16 * count);
 }
 
 const fovea_segment& segment_of(const fixed_plan& p, int64_t key) {

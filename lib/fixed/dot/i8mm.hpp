@@ -36,15 +36,14 @@ struct i8mm_dot : neon_registers, dot_defaults {
 };
 
 // In each 128 bytes, two groups of four deep become one of eight.
-static inline void pair_groups(int8_t* room, ptrdiff_t count) {
-  for (int8_t* const end = room + count; room != end; room += 128) {
-    const int8_t* from = room;
+static inline void pair_groups(const int8_t* from, int8_t* to, ptrdiff_t count) {
+  for (int8_t* const end = to + count; to != end; to += 128) {
     const int8x16x4_t first = i8mm_dot::take_64(from), second = i8mm_dot::take_64(from);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       const int32x4_t x = vreinterpretq_s32_s8(first.val[i]), z = vreinterpretq_s32_s8(second.val[i]);
-      i8mm_dot::store(reinterpret_cast<int32_t*>(room + 32 * i), vzip1q_s32(x, z));
-      i8mm_dot::store(reinterpret_cast<int32_t*>(room + 32 * i + 16), vzip2q_s32(x, z));
+      i8mm_dot::store(reinterpret_cast<int32_t*>(to + 32 * i), vzip1q_s32(x, z));
+      i8mm_dot::store(reinterpret_cast<int32_t*>(to + 32 * i + 16), vzip2q_s32(x, z));
     }
   }
 }

@@ -6,9 +6,8 @@
 
 namespace fovea::fixed {
 
-// A group of bytes four deep becomes two groups of 16 bits two deep. The bytes stand in the second half of
-// `room`; from front to back, a write never reaches a byte that has not been read.
-static inline void widen_and_split(int8_t* room, ptrdiff_t count) {
+// A group of bytes four deep becomes two groups of 16 bits two deep.
+static inline void widen_and_split(const int8_t* from, int8_t* to, ptrdiff_t count) {
   const __m256i order = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
   const auto split = [&](const int8_t* at) FOVEA_LAMBDA_INLINE { // of eight lanes
@@ -18,12 +17,12 @@ static inline void widen_and_split(int8_t* room, ptrdiff_t count) {
   const auto store = [](int8_t* at, __m128i bytes) FOVEA_LAMBDA_INLINE {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), _mm256_cvtepi8_epi16(bytes));
   };
-  for (const int8_t *from = room + count, *const end = from + count; from != end; from += 64, room += 128) {
+  for (const int8_t* const end = from + count; from != end; from += 64, to += 128) {
     const __m256i a = split(from), b = split(from + 32);
-    store(room, _mm256_castsi256_si128(a));
-    store(room + 32, _mm256_castsi256_si128(b));
-    store(room + 64, _mm256_extracti128_si256(a, 1));
-    store(room + 96, _mm256_extracti128_si256(b, 1));
+    store(to, _mm256_castsi256_si128(a));
+    store(to + 32, _mm256_castsi256_si128(b));
+    store(to + 64, _mm256_extracti128_si256(a, 1));
+    store(to + 96, _mm256_extracti128_si256(b, 1));
   }
 }
 
