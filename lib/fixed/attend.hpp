@@ -25,7 +25,8 @@ struct register_writer : float_writer {
     const auto shift = Form::by(f.shift);
     int c = 0;
     if constexpr (sizeof(T) == 1) { // four registers become one
-      const reg words = Form::spread(static_cast<int32_t>(static_cast<uint32_t>(zero) << 16 | (zero & 0xffff)));
+      const reg words = Form::spread(
+          static_cast<int32_t>(static_cast<uint32_t>(zero) << 16 | (zero & 0xffff)));
       for (constexpr int step = 4 * Form::lanes; c + step <= count; c += step) {
         reg y[4];
 #pragma GCC unroll 4
@@ -105,7 +106,8 @@ void begin_tile(tile_state<Form>& t) {
 }
 
 template <class Form>
-void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, int64_t block, int b, int seen) {
+void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, int64_t block, int b,
+                     int seen) {
   constexpr int lanes = 16 / Form::keys_dot::slices;
   const int64_t at = block * fixed_block;
   const bool all = t.all_see(at, at + seen);
@@ -182,14 +184,10 @@ size_t tile_scratch(const fixed_plan& p, int32_t rows) {
   return stored < arranged ? arranged : stored;
 }
 template <class Stored, class Arranged>
-constexpr fixed_kernel fixed_kernel_of(int32_t isa, decltype(fixed_arrangement::arrange) keys,
-                                       decltype(fixed_arrangement::arrange) values) {
-  return {isa,
-          fixed_tile_rows,
-          tile_scratch<Stored, Arranged>,
-          attend_by_form<Stored, Arranged>,
-          {keys, sizeof(typename Arranged::key_byte)},
-          {values, sizeof(typename Arranged::value_byte)}};
+constexpr fixed_kernel fixed_kernel_of(int32_t isa, const fixed_packing& stored,
+                                       const fixed_packing& arranged, int32_t least_rows) {
+  return {isa,      fixed_tile_rows, tile_scratch<Stored, Arranged>, attend_by_form<Stored, Arranged>, stored,
+          arranged, least_rows};
 }
 
 } // namespace fovea::fixed

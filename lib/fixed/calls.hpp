@@ -11,16 +11,12 @@ constexpr size_t alignment = 64;
 
 // Of K and V in scratch, as bytes or as the kernel arranges them.
 size_t block_bytes(const fixed_plan& p, bool arranged) {
-  const int32_t dims = arranged ? p.depth * p.kernel->keys.element + p.width * p.kernel->values.element
-                                : p.depth + p.width;
+  const fixed_packing& x = arranged ? p.kernel->arranged : p.kernel->stored;
+  const int32_t dims = p.depth * x.key_element + p.width * x.value_element;
   return static_cast<size_t>(fixed_block) * static_cast<size_t>(dims);
 }
 
-// Fewer rows do not make up for the time that it takes.
-constexpr int32_t least_rows_to_arrange_for = 32;
-bool wants_arranged(const fixed_plan& p) {
-  return p.kernel->values.arrange && p.rows >= least_rows_to_arrange_for;
-}
+bool wants_arranged(const fixed_plan& p) { return p.kernel->least_rows && p.rows >= p.kernel->least_rows; }
 
 template <const fixed_offer& Offer>
 bool packs(const fixed_plan& p) {

@@ -201,7 +201,7 @@ FOVEA_COLD void attend_compact(const fixed_job& job) {
 
 template <class Dot>
 constexpr fixed_kernel compact_kernel_of(int32_t isa) {
-  return {isa, Dot::most_rows, compact_rows<Dot>::scratch, attend_compact<Dot>, {nullptr, 1}, {nullptr, 1}};
+  return {isa, Dot::most_rows, compact_rows<Dot>::scratch, attend_compact<Dot>, {}, {}, 0};
 }
 
 } // namespace

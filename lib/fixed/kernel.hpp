@@ -32,13 +32,13 @@ struct fixed_offer {
   const fixed_segments* segments;
 };
 
-// Where enough rows share K and V that a call packs, a kernel may want them in another order or width:
-// `arrange` turns `count` bytes of a panel into elements. A panel's bytes stand so far behind its elements that
-// no write reaches a byte that has not been read; elements of one byte may stand in their place. Null: the
-// kernel takes the bytes as they are.
-struct fixed_arrangement {
-  void (*arrange)(const int8_t* bytes, int8_t* to, ptrdiff_t count);
-  int32_t element;
+// How a call packs rows of one block. Null: as pack_fixed_keys and pack_fixed_values do. Elements of panels
+// have so many bytes.
+struct fixed_packing {
+  using pack = void(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,
+                    int32_t dim);
+  pack *keys = nullptr, *values = nullptr;
+  int32_t key_element = 1, value_element = 1;
 };
 
 struct fixed_kernel {
@@ -46,7 +46,10 @@ struct fixed_kernel {
   int32_t rows;                                         // of a tile
   size_t (*scratch)(const fixed_plan& p, int32_t rows); // bytes of a tile of so many rows, 64-byte aligned
   void (*attend)(const fixed_job&);
-  fixed_arrangement keys, values; // a kernel that arranges keys arranges values, too
+  fixed_packing stored; // panels as callers store them
+  // In the order or width that the kernel multiplies fastest, where so many rows share K and V. 0: never.
+  fixed_packing arranged;
+  int32_t least_rows;
 };
 
 // K and V of one kv head as panels: the caller's own, or packed into scratch, all of them once or one block
@@ -87,9 +90,8 @@ class fixed_panels {
   int8_t* key_room(int32_t block) const;
   int8_t* value_room(int32_t block) const;
   int32_t first_block() const { return block_of(p_.see.first_key); }
-  int element(const fixed_arrangement& x) const { return arranged_ ? x.element : 1; } // bytes in scratch
+  const fixed_packing& packing() const { return arranged_ ? p_.kernel->arranged : p_.kernel->stored; }
   void pack(int32_t block);
-  void arrange(const int8_t* keys, const int8_t* values, int32_t block, int32_t count) const;
 
   const fixed_plan& p_;
   int8_t* room_;

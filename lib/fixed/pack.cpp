@@ -150,14 +150,13 @@ void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t
 // All blocks of K, then all blocks of V.
 int8_t* fixed_panels::key_room(int32_t block) const {
   const ptrdiff_t place = whole_ ? block - first_block() : 0;
-  return room_ + place * fixed_block * p_.depth * element(p_.kernel->keys);
+  return room_ + place * fixed_block * p_.depth * packing().key_element;
 }
 int8_t* fixed_panels::value_room(int32_t block) const {
   const ptrdiff_t place = whole_ ? block - first_block() : 0;
   const ptrdiff_t blocks = whole_ ? static_cast<ptrdiff_t>(fixed_blocks_of(p_)) : 1;
-  return room_ +
-         (blocks * p_.depth * element(p_.kernel->keys) + place * p_.width * element(p_.kernel->values)) *
-             fixed_block;
+  return room_ + (blocks * p_.depth * packing().key_element + place * p_.width * packing().value_element) *
+                     fixed_block;
 }
 
 void fixed_panels::pack(int32_t block) {
@@ -165,24 +164,11 @@ void fixed_panels::pack(int32_t block) {
   const int32_t from = first < p_.see.first_key ? p_.see.first_key : first,
                 end = behind < p_.see.end ? behind : p_.see.end;
   const int32_t at = from - first, count = end - from, row = from - p_.see.first_key;
-  const ptrdiff_t keys = fixed_block * static_cast<ptrdiff_t>(p_.depth),
-                  values = fixed_block * static_cast<ptrdiff_t>(p_.width);
-  int8_t *k = key_room(block) + keys * (element(p_.kernel->keys) - 1),
-         *v = value_room(block) + values * (element(p_.kernel->values) - 1);
-  pack_fixed_keys(k, at, reinterpret_cast<const int8_t*>(p_.k.row(kv_head_, row)), p_.k.token, count, p_.dim);
-  pack_fixed_values(v, at, reinterpret_cast<const int8_t*>(p_.v.row(kv_head_, row)), p_.v.token, count,
-                    p_.v_dim);
-  if (arranged_) arrange(k, v, block, up_to(at + count, 16));
-}
-
-// The first `count` keys of a block.
-void fixed_panels::arrange(const int8_t* k, const int8_t* v, int32_t block, int32_t count) const {
-  const fixed_kernel& kernel = *p_.kernel;
-  if (kernel.keys.arrange)
-    kernel.keys.arrange(k, key_room(block), static_cast<ptrdiff_t>(count) * p_.depth);
-  int8_t* to = value_room(block);
-  for (int32_t c = 0; c < p_.width; c += 16, v += 16 * fixed_block, to += 16 * fixed_block * kernel.values.element)
-    kernel.values.arrange(v, to, 16 * count);
+  const auto rows = [&](const byte_rows& x) { return reinterpret_cast<const int8_t*>(x.row(kv_head_, row)); };
+  const auto keys = packing().keys ? packing().keys : pack_fixed_keys;
+  const auto values = packing().values ? packing().values : pack_fixed_values;
+  keys(key_room(block), at, rows(p_.k), p_.k.token, count, p_.dim);
+  values(value_room(block), at, rows(p_.v), p_.v.token, count, p_.v_dim);
 }
 
 const fovea_segment& segment_of(const fixed_plan& p, int64_t key) {

@@ -157,7 +157,6 @@ size_t s16_scratch(const fixed_plan& p, int32_t) {
 }
 
 } // namespace
-const fixed_kernel fixed_s16_kernel = {FOVEA_FIXED_SCALAR, 1,           s16_scratch, attend_s16,
-                                       {nullptr, 1},       {nullptr, 1}};
+const fixed_kernel fixed_s16_kernel = {FOVEA_FIXED_SCALAR, 1, s16_scratch, attend_s16, {}, {}, 0};
 } // namespace fovea::fixed
 #endif

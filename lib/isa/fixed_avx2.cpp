@@ -6,7 +6,7 @@
 #include "fixed/attend.hpp"
 #include "fixed/dot/avx2_bytes.hpp"
 #include "fixed/dot/avx2_weights.hpp"
-#include "fixed/dot/widen.hpp"
+#include "fixed/dot/pack_avx2.hpp"
 #include "fixed/multiply.hpp"
 #include "fixed/nibbles.hpp"
 #include "isa/fixed_table.hpp"
@@ -42,8 +42,9 @@ using nibbles =
 
 } // namespace
 // Prefill widens all panels once: a widening load has an instruction more than a plain one.
-const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX2, widen_and_split,
-                                                                         widen_and_split);
+const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(
+    FOVEA_FIXED_AVX2, {avx2_panels::pack_keys, avx2_panels::pack_values},
+    {avx2_panels::pack_key_words, avx2_panels::pack_value_words, sizeof(two_deep), sizeof(two_deep)}, 4);
 const fixed_product fixed_avx2_product = form_product<stored>::exact(FOVEA_FIXED_AVX2);
 const fixed_layer fixed_avx2_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_AVX2);
 const fixed_scaling fixed_avx2_scaling = fixed_scaling_of<nibbles>(FOVEA_FIXED_AVX2);

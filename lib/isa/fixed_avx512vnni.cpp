@@ -5,7 +5,7 @@
 #if FOVEA_WITH_FIXED_AVX512VNNI
 #include "fixed/attend.hpp"
 #include "fixed/dot/avx512vnni.hpp"
-#include "fixed/dot/widen.hpp"
+#include "fixed/dot/pack_avx2.hpp"
 #include "fixed/multiply.hpp"
 #include "fixed/nibbles.hpp"
 #include "isa/fixed_table.hpp"
@@ -45,8 +45,9 @@ using nibbles = nibble_product<nibble_dot, fixed_shape<8, 1, 1, 1>, fixed_shape<
                                fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
 
 } // namespace
-const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVX512VNNI,
-                                                                               nullptr, widen_and_split);
+const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<stored, arranged>(
+    FOVEA_FIXED_AVX512VNNI, {avx2_panels::pack_keys, avx2_panels::pack_values},
+    {avx2_panels::pack_keys, avx2_panels::pack_value_words, 1, sizeof(two_deep)}, 4);
 const fixed_product fixed_avx512vnni_product = form_product<linear>::exact(FOVEA_FIXED_AVX512VNNI);
 const fixed_layer fixed_avx512vnni_layer = layer_of<form_product<linear>>::at(FOVEA_FIXED_AVX512VNNI);
 const fixed_scaling fixed_avx512vnni_scaling = fixed_scaling_of<nibbles>(FOVEA_FIXED_AVX512VNNI);

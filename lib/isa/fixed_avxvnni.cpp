@@ -5,7 +5,7 @@
 #if FOVEA_WITH_FIXED_AVXVNNI
 #include "fixed/attend.hpp"
 #include "fixed/dot/avxvnni.hpp"
-#include "fixed/dot/widen.hpp"
+#include "fixed/dot/pack_avx2.hpp"
 #include "fixed/multiply.hpp"
 #include "fixed/nibbles.hpp"
 #include "isa/fixed_table.hpp"
@@ -34,8 +34,9 @@ using nibbles =
     nibble_product<nibble_dot, fixed_shape<4, 1, 1, 1>, fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
 
 } // namespace
-const fixed_kernel fixed_avxvnni_kernel = fixed_kernel_of<stored, arranged>(FOVEA_FIXED_AVXVNNI, nullptr,
-                                                                            widen_and_split);
+const fixed_kernel fixed_avxvnni_kernel = fixed_kernel_of<stored, arranged>(
+    FOVEA_FIXED_AVXVNNI, {avx2_panels::pack_keys, avx2_panels::pack_values},
+    {avx2_panels::pack_keys, avx2_panels::pack_value_words, 1, sizeof(two_deep)}, 4);
 const fixed_product fixed_avxvnni_product = form_product<stored>::exact(FOVEA_FIXED_AVXVNNI);
 const fixed_layer fixed_avxvnni_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_AVXVNNI);
 const fixed_scaling fixed_avxvnni_scaling = fixed_scaling_of<nibbles>(FOVEA_FIXED_AVXVNNI);

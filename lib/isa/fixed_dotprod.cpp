@@ -23,8 +23,7 @@ struct dotprod : neon_registers {
 };
 
 } // namespace
-const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod, dotprod>(FOVEA_FIXED_DOTPROD, nullptr,
-                                                                            nullptr);
+const fixed_kernel fixed_dotprod_kernel = fixed_kernel_of<dotprod, dotprod>(FOVEA_FIXED_DOTPROD, {}, {}, 0);
 const fixed_product fixed_dotprod_product = form_product<dotprod>::exact(FOVEA_FIXED_DOTPROD);
 const fixed_layer fixed_dotprod_layer = layer_of<form_product<dotprod>>::at(FOVEA_FIXED_DOTPROD);
 const fixed_scaling fixed_dotprod_scaling = fixed_scaling_of<group_product<form_product<dotprod>>>(

@@ -60,8 +60,8 @@ struct products : form_product<stored> {
 };
 
 } // namespace
-const fixed_kernel fixed_i8mm_kernel = {FOVEA_FIXED_I8MM, fixed_tile_rows,  scratch,
-                                        attend,           {pair_groups, 1}, {pair_groups, 1}};
+const fixed_kernel fixed_i8mm_kernel = {
+    FOVEA_FIXED_I8MM, fixed_tile_rows, scratch, attend, {}, {pack_key_pairs, pack_value_pairs}, 2};
 const fixed_product fixed_i8mm_product = {FOVEA_FIXED_I8MM, products::tile_bytes, products::take,
                                           products::multiply};
 const fixed_layer fixed_i8mm_layer = layer_of<products>::at(FOVEA_FIXED_I8MM);

@@ -29,7 +29,7 @@ struct neon : neon_registers {
 };
 
 } // namespace
-const fixed_kernel fixed_neon_kernel = fixed_kernel_of<neon, neon>(FOVEA_FIXED_NEON, nullptr, nullptr);
+const fixed_kernel fixed_neon_kernel = fixed_kernel_of<neon, neon>(FOVEA_FIXED_NEON, {}, {}, 0);
 const fixed_product fixed_neon_product = form_product<neon>::exact(FOVEA_FIXED_NEON);
 const fixed_layer fixed_neon_layer = layer_of<form_product<neon>>::at(FOVEA_FIXED_NEON);
 const fixed_scaling fixed_neon_scaling = fixed_scaling_of<group_product<form_product<neon>>>(

@@ -29,7 +29,7 @@ using nibbles = nibble_product<nibble_dot, fixed_shape<2, 1, 1, 1>, fixed_shape<
 } // namespace
 // Panels are not widened once: sixteen lanes two deep take four registers for each row of sums, and three
 // rows of them spill.
-const fixed_kernel fixed_sse41_kernel = fixed_kernel_of<stored, stored>(FOVEA_FIXED_SSE41, nullptr, nullptr);
+const fixed_kernel fixed_sse41_kernel = fixed_kernel_of<stored, stored>(FOVEA_FIXED_SSE41, {}, {}, 0);
 const fixed_product fixed_sse41_product = form_product<stored>::exact(FOVEA_FIXED_SSE41);
 const fixed_layer fixed_sse41_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_SSE41);
 const fixed_scaling fixed_sse41_scaling = fixed_scaling_of<nibbles>(FOVEA_FIXED_SSE41);

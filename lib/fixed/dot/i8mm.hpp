@@ -36,7 +36,8 @@ struct i8mm_dot : neon_registers, dot_defaults {
 };
 
 // In each 128 bytes, two groups of four deep become one of eight.
-static inline void pair_groups(const int8_t* from, int8_t* to, ptrdiff_t count) {
+static inline void pair_groups(int8_t* to, ptrdiff_t count) {
+  const int8_t* from = to;
   for (int8_t* const end = to + count; to != end; to += 128) {
     const int8x16x4_t first = i8mm_dot::take_64(from), second = i8mm_dot::take_64(from);
 #pragma GCC unroll 4
@@ -46,6 +47,18 @@ static inline void pair_groups(const int8_t* from, int8_t* to, ptrdiff_t count) 
       i8mm_dot::store(reinterpret_cast<int32_t*>(to + 32 * i + 16), vzip2q_s32(x, z));
     }
   }
+}
+
+static void pack_key_pairs(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,
+                           int32_t dim) {
+  pack_fixed_keys(panels, at, rows, stride, count, dim);
+  pair_groups(panels, static_cast<ptrdiff_t>(up_to(at + count, 16)) * up_to(dim, 16));
+}
+static void pack_value_pairs(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,
+                             int32_t dim) {
+  pack_fixed_values(panels, at, rows, stride, count, dim);
+  for (int32_t c = 0; c < dim; c += 16, panels += 16 * fixed_block)
+    pair_groups(panels, 16 * up_to(at + count, 16));
 }
 
 template <int PieceStep> // 16 in panels of a cache, 32 in panels that are eight deep
@@ -149,12 +162,12 @@ struct i8mm_weigher : neon_weigher {
   template <bool Octaves, int Keys>
   FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p,
                          int32_t* sum, const int16_t* factors) const {
-    return weigh_by<Octaves, Keys>(s, scale, reference, sum, factors,
-                             [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
+    return weigh_by<Octaves, Keys>(
+        s, scale, reference, sum, factors, [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 4
-                               for (int i = 0; i < 4; ++i)
-                                 vst1q_s8(p + 4 * j + 32 * i, vqtbl1q_s8(vreinterpretq_s8_s16(y[i]), order));
-                             });
+          for (int i = 0; i < 4; ++i)
+            vst1q_s8(p + 4 * j + 32 * i, vqtbl1q_s8(vreinterpretq_s8_s16(y[i]), order));
+        });
   }
 };
 
