@@ -15,17 +15,9 @@ struct words : Registers, dot_defaults {
   using acc = typename Registers::reg;
   using piece = acc;
   using chunk = const int16_t*;
-  static constexpr int rows = 1, piece_step = 2 * Registers::lanes, planes = 1, block_step = 64,
+  static constexpr int rows = 1, deep = 4, piece_step = 2 * Registers::lanes, planes = 1, block_step = 64,
                        key_offset = 0;
   static FOVEA_INLINE chunk take(const int16_t* a) { return a; }
-};
-
-// On panels four deep: loads widen bytes. A register of sums holds two partial sums for each lane, so it
-// serves half as many lanes as it has numbers.
-template <class Registers>
-struct word_quads : words<Registers> {
-  using reg = typename Registers::reg;
-  static constexpr int group = 4, deep = 4, slices = 16 / Registers::lanes, regs = 2;
 
   // Eight elements of a row at a time.
   static constexpr int rows_at_once = 1;
@@ -44,6 +36,14 @@ struct word_quads : words<Registers> {
       for (; c < depth; ++c) to[c / deep * lead + c % deep] = c < dim ? q[m][c] : int16_t{0};
     }
   }
+};
+
+// On panels four deep: loads widen bytes. A register of sums holds two partial sums for each lane, so it
+// serves half as many lanes as it has numbers.
+template <class Registers>
+struct word_quads : words<Registers> {
+  using reg = typename Registers::reg;
+  static constexpr int group = 4, slices = 16 / Registers::lanes, regs = 2;
 
   static FOVEA_INLINE void load_column(const int8_t* b, reg (&y)[2]) {
     y[0] = Registers::widened(b);
@@ -79,7 +79,7 @@ enum class two_deep : int16_t {}; // an element of panels [sixteen lanes][2]
 template <class Registers>
 struct word_pairs : words<Registers>, lane_sums<Registers> {
   using reg = typename Registers::reg;
-  static constexpr int group = 2, deep = 2, slices = 1;
+  static constexpr int group = 2, slices = 1;
   using lane_sums<Registers>::regs;
 
   static FOVEA_INLINE void load_column(const two_deep* b, reg (&y)[regs]) {
@@ -89,7 +89,7 @@ struct word_pairs : words<Registers>, lane_sums<Registers> {
   template <int Step>
   static FOVEA_INLINE void add(reg& sum, reg y, const int16_t* x) {
     int32_t pair;
-    std::memcpy(&pair, x, sizeof pair);
+    std::memcpy(&pair, x + 2 * Step, sizeof pair);
     Registers::dot_words(sum, y, Registers::spread(pair));
   }
   static constexpr bool resumes = true;
