@@ -154,6 +154,36 @@ void attend_run(tile_state<Form>& t, int64_t first) {
   }
 }
 
+template <class T, class Form>
+void write_rows(const tile_state<Form>& t, const output_factor* factors) {
+  const int32_t count = t.p.v_dim, zero = t.p.zero_out, width = t.p.width; // what a store might change
+  const int32_t* acc = t.o;
+  const fixed_row* const rows = t.rows;
+  for (int r = 0, end = t.job.rows; r < end; ++r, acc += width)
+    if (factors[r].shift)
+      Form::writer::write(acc, factors[r], count, zero, reinterpret_cast<T*>(rows[r].out));
+}
+
+// The factors of all rows first: divisions take long, and nothing waits for them here.
+template <class Form>
+void finish_rows(const tile_state<Form>& t) {
+  if (t.p.out_type == FOVEA_FIXED_F32) {
+    for (int r = 0; r < t.job.rows; ++r)
+      finish_row_by<typename Form::writer>(t.p, t.rows[r], t.output(r), t.sum_of(r));
+    return;
+  }
+  output_factor factors[fixed_tile_rows];
+  for (int r = 0; r < t.job.rows; ++r) {
+    const uint32_t sum = t.sum_of(r);
+    factors[r].shift = 0; // nothing seen
+    if (sum == 0)
+      write_nothing(t.p, t.rows[r].out);
+    else
+      factors[r] = factor_of(*t.rows[r].scale, sum, zero_sum_of(t.p, t.rows[r], sum));
+  }
+  t.p.out_type == FOVEA_FIXED_S8 ? write_rows<int8_t>(t, factors) : write_rows<int16_t>(t, factors);
+}
+
 template <class Form>
 void attend_tile(const fixed_job& job) {
   tile_state<Form> t(job);
@@ -167,8 +197,7 @@ void attend_tile(const fixed_job& job) {
   if constexpr (begins_sums<Form>) // rows without values
     for (; t.unwritten; t.unwritten &= t.unwritten - 1)
       clear<Form>(t.output(__builtin_ctzll(t.unwritten)), t.p.width);
-  for (int r = 0; r < job.rows; ++r)
-    finish_row_by<typename Form::writer>(t.p, t.rows[r], t.output(r), t.sum_of(r));
+  finish_rows(t);
 }
 
 // An ISA has a form for panels as callers store them, and one for panels as it arranges them; they may be the

@@ -77,10 +77,14 @@ struct plain_writer {
   }
 };
 
+static inline int32_t zero_sum_of(const fixed_plan& p, fixed_row& r, uint32_t sum) {
+  return p.zero_v ? zero_sum(p, sum, weigh_sink(p, r)) : 0;
+}
+
 template <class Writer>
 static inline void finish_row_by(const fixed_plan& p, fixed_row& r, const int32_t* acc, uint32_t sum) {
   if (sum == 0) return write_nothing(p, r.out);
-  const int32_t zero = p.zero_v ? zero_sum(p, sum, weigh_sink(p, r)) : 0;
+  const int32_t zero = zero_sum_of(p, r, sum);
   if (p.out_type == FOVEA_FIXED_F32)
     return Writer::write_floats(acc, sum, zero, *r.scale, p.v_dim, reinterpret_cast<float*>(r.out));
   const output_factor f = factor_of(*r.scale, sum, zero);
