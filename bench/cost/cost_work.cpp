@@ -67,6 +67,7 @@ constexpr work works[] = {
     {"int8 prefill 1x64 64 panels",        int8, boards, 1, 1, 64,  64,  64, 0, 0, FOVEA_PANELS},
     {"int8 prefill 1x64 64 rows",          int8, boards, 1, 1, 64,  64,  64, 0, 0, FOVEA_ROWS},
     {"int8 decode 1/1x64 64 panels",       int8, boards, 1, 1, 64,   1,  64, 0, 0, FOVEA_PANELS},
+    {"int8 decode 4/4x16 32 panels",       int8, boards, 4, 4, 16,   1,  32, 0, 0, FOVEA_PANELS},
     {"int8 linear 1x64x64",                int8, boards, linear, linear, 64, 1, 64, 0, 0, FOVEA_PANELS},
     {"int8 linear 16x64x64",               int8, boards, linear, linear, 64, 16, 64, 0, 0, FOVEA_PANELS},
     {"int8 linear 1x512x16",               int8, boards, linear, linear, 512, 1, 16, 0, 0, FOVEA_PANELS},
@@ -126,10 +127,13 @@ struct problem {
   std::vector<T> q, k, v, out;
   Call call = {};
 
+  static int32_t stored_keys(const work& w) { // panels of bytes hold blocks of 64
+    return w.layout == FOVEA_PANELS ? (w.keys + 63) / 64 * 64 : w.keys;
+  }
   explicit problem(const work& w)
       : q(numbers<T>(w.q_heads, w.queries, w.dim, 1)),
-        k(numbers<T>(w.kv_heads, w.keys, w.dim, 2)),
-        v(numbers<T>(w.kv_heads, w.keys, w.dim, 3)),
+        k(numbers<T>(w.kv_heads, stored_keys(w), w.dim, 2)),
+        v(numbers<T>(w.kv_heads, stored_keys(w), w.dim, 3)),
         out(q.size()) {
     call.q.data = q.data(), call.k.data = k.data(), call.v.data = v.data(), call.out.data = out.data();
     call.q_heads = w.q_heads, call.kv_heads = w.kv_heads, call.dim = w.dim;

@@ -73,6 +73,7 @@ class compact_rows {
 
  private:
   int count() const { return Dot::most_rows == 1 ? 1 : count_; } // as a constant, if it is one
+  int keys() const { return Dot::key_step == fixed_block ? fixed_block : keys_; }
   static int place_of(const row& r) { return Dot::most_rows == 1 ? 0 : r.place; }
   int32_t* sums_of(const row& r) const { return acc_ + place_of(r) * p_.width; }
   int32_t* scores_of(const row& r) const { return s_ + place_of(r) * fixed_block; }
@@ -98,19 +99,24 @@ class compact_rows {
   }
 
   void attend_block(int32_t block, row* end) {
-    bool any = false;
+    int seen = 0;
     row* r = rows_;
-    do any |= look_at(block, *r);
-    while (++r != end);
-    if (!any) return;
-    Dot::score(count(), q_, job_.panels->keys(block), p_.depth, [this](int g) { return rows_[g].start; }, s_);
+    do {
+      const int n = look_at(block, *r);
+      seen = seen < n ? n : seen;
+    } while (++r != end);
+    if (!seen) return;
+    keys_ = up_to(seen, Dot::key_step);
+    Dot::score(
+        count(), q_, job_.panels->keys(block), p_.depth, keys(), [this](int g) { return rows_[g].start; },
+        s_);
     r = rows_;
     do weigh(block, *r);
     while (++r != end);
     const int8_t* values = job_.panels->values(block);
     const bool first = Dot::begins_sums && first_; // a row that never comes here has no sums to write
     first_ = false;
-    if (!p_.spill) return Dot::add_values(first, count(), weights_, values, acc_, p_.width, p_.width);
+    if (!p_.spill) return Dot::add_values(first, count(), weights_, keys(), values, acc_, p_.width, p_.width);
     for (int32_t c = 0; c < p_.width; c += 16) add_spilled(values + c * fixed_block, c);
   }
 
@@ -119,20 +125,20 @@ class compact_rows {
     return p_.octaves_by_key || touches(p_.tree, int64_t{block} * fixed_block, fixed_block);
   }
 
-  // False when the row sees nothing of the block. Most see all of it, and no option touches its keys.
-  bool look_at(int32_t block, row& r) {
+  // So many keys hold all that the row sees of the block. Most see all of it, and no option touches its keys.
+  int look_at(int32_t block, row& r) {
     const int32_t at = block * fixed_block;
     r.whole = r.from <= at && at + fixed_block <= r.to && !by_key(block);
-    return r.whole || look_closer(block, r);
+    return r.whole ? fixed_block : look_closer(block, r);
   }
-  FOVEA_COLD bool look_closer(int32_t block, row& r) {
+  FOVEA_COLD int look_closer(int32_t block, row& r) {
     r.seen = seen_in(p_, r, block);
-    return !r.seen.none();
+    return r.seen.from < r.seen.to ? r.seen.to : r.seen.head;
   }
 
   // The sums of a block are shifted before they are added. They are kept in the place of the scores.
   void add_spilled(const int8_t* values, int32_t from) {
-    Dot::add_values(true, count(), weights_, values, s_, 16, 16);
+    Dot::add_values(true, count(), weights_, keys(), values, s_, 16, 16);
     for (int g = 0; g < count(); ++g) Dot::add_shifted(acc_ + g * p_.width + from, s_ + g * 16, p_.spill);
   }
 
@@ -141,25 +147,26 @@ class compact_rows {
     int32_t* const s = scores_of(r);
     const mapping by = r.whole ? prepare(r, s) : prepare_seen(block, r, s);
     if (r.reference == fixed_lowest_reference) raise(r, by);
-    while (!Dot::weigh(s, by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum))
+    while (!Dot::weigh(s, keys(), by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum))
       raise(r, by);
     if (p_.value_weights.data) scale_weights(block, place_of(r));
   }
 
-  static FOVEA_COMPACT mapping prepare(const row& r, int32_t* s) {
-    return Dot::prepare(s, {r.scale->score_multiplier, 32 - r.scale->score_shift});
+  FOVEA_COMPACT mapping prepare(const row& r, int32_t* s) const {
+    return Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
   }
   FOVEA_COLD mapping prepare_seen(int32_t block, const row& r, int32_t* s) {
     if (by_key(block)) return p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, s), mapping{};
     const mapping by = prepare(r, s);
     Dot::hide(s, 0, r.seen.first, by.absent());
     Dot::hide(s, r.seen.head, r.seen.from, by.absent());
-    Dot::hide(s, r.seen.to, fixed_block, by.absent());
+    Dot::hide(s, r.seen.to, keys(), by.absent());
     return by;
   }
 
   FOVEA_COLD void raise(row& r, mapping by_scale) {
-    const int32_t wanted = reference_of(by_scale(Dot::largest(scores_of(r)))), by = wanted - r.reference;
+    const int32_t wanted = reference_of(by_scale(Dot::largest(scores_of(r), keys()))),
+                  by = wanted - r.reference;
     if (by <= 0) return;                                      // nothing is seen yet
     const bool first = r.reference == fixed_lowest_reference; // nothing to shift
     r.reference = wanted;
@@ -172,7 +179,7 @@ class compact_rows {
   // For values with a scale of their own. Only the given keys have one in memory.
   void scale_weights(int32_t block, int g) {
     const int16_t* by = value_weights_of(p_, job_.kv_head, block);
-    for (int32_t j = 0, key = block * fixed_block; j < fixed_block; ++j, ++key)
+    for (int32_t j = 0, key = block * fixed_block; j < keys(); ++j, ++key)
       if (p_.see.first_key <= key && key < p_.see.end) Dot::scale_weight(weights_, count(), g, j, by[j]);
   }
 
@@ -191,6 +198,7 @@ class compact_rows {
   int32_t *acc_, *s_; // [rows][width], [rows][64]
   element *q_, *weights_;
   row rows_[Dot::most_rows];
+  int keys_;          // of the block that are computed
   bool first_ = true; // block that is visited
 };
 

@@ -49,11 +49,12 @@ struct dsp_core {
   }
 
   // Negative when a key lies above the base. Two keys at a time are rounded, summed and stored.
-  static FOVEA_COMPACT int32_t weigh(const int32_t* t, int32_t base, element* to, int rows, uint32_t& total) {
+  static FOVEA_COMPACT int32_t weigh(const int32_t* t, int keys, int32_t base, element* to, int rows,
+                                     uint32_t& total) {
     horner h = {base, 0, -1270 * (1 << 17), 3672, -11313, (16255 << 15) + (1 << 14)};
     int32_t sum = static_cast<int32_t>(total), ones = 0x10001;
     asm("" : "+r"(h.c3), "+r"(h.c2), "+r"(h.c1), "+r"(h.c0), "+r"(ones));
-    for (const int32_t* end = t + fixed_block; t != end; t += 4, to += 4 * rows)
+    for (const int32_t* end = t + keys; t != end; t += 4, to += 4 * rows)
 #pragma GCC unroll 2
       for (int i = 0; i < 2; ++i) {
         const uint32_t first = h.twice_weight(t[i]), second = h.twice_weight(t[i + 2]);

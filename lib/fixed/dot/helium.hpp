@@ -27,15 +27,16 @@ struct helium_dot : helium_writer {
       vstrwq_s32(x, all), vstrwq_s32(x + 4, all), vstrwq_s32(x + 8, all), vstrwq_s32(x + 12, all);
   }
 
-  static int32_t largest(const int32_t* t) {
+  static int32_t largest(const int32_t* t, int) {
     int32_t top = INT32_MIN;
 #pragma GCC unroll 4
     for (int j = 0; j < fixed_block; j += 4) top = vmaxvq_s32(top, vldrwq_s32(t + j));
     return top;
   }
 
-  using mapping = to_octaves; // scores become octaves while they are weighed
-  static FOVEA_COMPACT mapping prepare(int32_t* s, to_octaves by) {
+  static constexpr int key_step = fixed_block; // few keys take as long as a whole block
+  using mapping = to_octaves;                  // scores become octaves while they are weighed
+  static FOVEA_COMPACT mapping prepare(int32_t* s, int, to_octaves by) {
     if (!by.flat()) return by;
     map_now(s, by.multiplier, by.up);
     return {};
@@ -48,7 +49,7 @@ struct helium_dot : helium_writer {
   }
 
   template <class Start>
-  static FOVEA_COMPACT void score(int, const int8_t* q, const int8_t* keys, int depth, Start start,
+  static FOVEA_COMPACT void score(int, const int8_t* q, const int8_t* keys, int depth, int, Start start,
                                   int32_t* s) {
     score_row(q, keys, depth, start(0), s);
   }
@@ -89,13 +90,13 @@ struct helium_dot : helium_writer {
   }
 
   // Sums begin with these values, or grow by them.
-  static void add_values(bool first, int, const int8_t* weights, const int8_t* values, int32_t* to, int,
+  static void add_values(bool first, int, const int8_t* weights, int, const int8_t* values, int32_t* to, int,
                          int count) {
     first ? add_row<true>(weights, values, to, count) : add_row<false>(weights, values, to, count);
   }
 
   // False, and nothing summed, when a key lies above the reference.
-  static FOVEA_COMPACT bool weigh(const int32_t* s, to_octaves by, int32_t base, int, int, int8_t* to,
+  static FOVEA_COMPACT bool weigh(const int32_t* s, int, to_octaves by, int32_t base, int, int, int8_t* to,
                                   uint32_t& total) {
     return weigh_row(s, base, by.multiplier, by.up - 1, to, total);
   }

@@ -10,6 +10,7 @@ struct plain_dot : Core {
   using element = typename Core::element;
   static constexpr int planes = 1;
   static constexpr bool takes_queries = false, begins_sums = false;
+  static constexpr int key_step = 16;
 
   // count: a multiple of four, not 0.
   FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) {
@@ -38,10 +39,11 @@ struct plain_dot : Core {
     for (int i = 0; i < 16; i += 4, to += 4 * rows) Core::put_four(to, rows, q + i);
   }
 
-  FOVEA_HOT static int32_t largest(const int32_t* t) {
+  FOVEA_HOT static int32_t largest(const int32_t* t, int keys) {
     int32_t top = *t;
+    for (const int32_t* end = t + keys; t != end; t += 4)
 #pragma GCC unroll 4
-    for (int j = 0; j < fixed_block; ++j) top = top < t[j] ? t[j] : top;
+      for (int j = 0; j < 4; ++j) top = top < t[j] ? t[j] : top;
     return top;
   }
 
@@ -51,15 +53,16 @@ struct plain_dot : Core {
   }
 
   template <class Start>
-  static void score(int rows, const element* q, const int8_t* keys, int depth, Start start, int32_t* s) {
-    for (int g = 0; g < rows; ++g) fill(s + g * fixed_block, fixed_block, start(g));
-    add(rows, q, keys, depth, s, fixed_block, fixed_block);
+  static void score(int rows, const element* q, const int8_t* keys, int depth, int count, Start start,
+                    int32_t* s) {
+    for (int g = 0; g < rows; ++g) fill(s + g * fixed_block, count, start(g));
+    add(rows, q, keys, depth, depth, s, fixed_block, count);
   }
   // Sums begin with these values, or grow by them.
-  static void add_values(bool first, int rows, const element* weights, const int8_t* values, int32_t* to,
-                         int stride, int count) {
+  static void add_values(bool first, int rows, const element* weights, int keys, const int8_t* values,
+                         int32_t* to, int stride, int count) {
     if (first) fill(to, rows * count, 0);
-    add(rows, weights, values, fixed_block, to, stride, count);
+    add(rows, weights, values, keys, fixed_block, to, stride, count);
   }
 
   // Linear layers: sixteen bytes of a row, and a row by a panel of weights.
@@ -69,7 +72,7 @@ struct plain_dot : Core {
   }
   static void multiply_row(const element* x, const int8_t* panels, int depth, int count, int32_t* sums) {
     fill(sums, count, 0);
-    add(1, x, panels, depth, sums, 0, count);
+    add(1, x, panels, depth, depth, sums, 0, count);
   }
 
   // Sixteen sums, shifted and rounded.
@@ -101,15 +104,15 @@ struct plain_dot : Core {
     int32_t operator()(int32_t octaves) const { return octaves; }
     static int32_t absent() { return fixed_absent; }
   };
-  static mapping prepare(int32_t* s, const to_octaves& by) {
-    high_products(s, fixed_block, by.multiplier, by.up);
+  static mapping prepare(int32_t* s, int keys, const to_octaves& by) {
+    high_products(s, keys, by.multiplier, by.up);
     return {};
   }
 
   // False, and nothing summed, when a key lies above the reference.
-  static FOVEA_COMPACT bool weigh(const int32_t* t, mapping, int32_t base, int rows, int g, element* to,
-                                  uint32_t& sum) {
-    return weigh_row(t, base, to + Core::place(rows, g, 0), rows, sum);
+  static FOVEA_COMPACT bool weigh(const int32_t* t, int keys, mapping, int32_t base, int rows, int g,
+                                  element* to, uint32_t& sum) {
+    return weigh_row(t, keys, base, to + Core::place(rows, g, 0), rows, sum);
   }
 
   static void scale_weight(element* weights, int rows, int g, int j, int32_t by) {
@@ -124,9 +127,10 @@ struct plain_dot : Core {
     return static_cast<int32_t*>(__builtin_assume_aligned(x, 8));
   }
 
-  FOVEA_HOT static bool weigh_row(const int32_t* t, int32_t base, element* to, int rows, uint32_t& total) {
+  FOVEA_HOT static bool weigh_row(const int32_t* t, int keys, int32_t base, element* to, int rows,
+                                  uint32_t& total) {
     uint32_t sum = total;
-    if (Core::weigh(t, base, to, Core::most_rows == 1 ? 1 : rows, sum) < 0) return false;
+    if (Core::weigh(t, keys, base, to, Core::most_rows == 1 ? 1 : rows, sum) < 0) return false;
     total = sum;
     return true;
   }
@@ -138,32 +142,32 @@ struct plain_dot : Core {
       *out = static_cast<T>(Core::template saturate<8 * sizeof(T)>(((*x++ + half) >> shift) + zero));
   }
 
-  // to[g][lane] += sum over depth of a[g] * panel[lane]; sixteen lanes a panel.
-  FOVEA_COLD static void add(int rows, const element* a, const int8_t* panel, int depth, int32_t* to,
-                             int stride, int count) {
+  // to[g][lane] += sum over depth of a[g] * panel[lane]; sixteen lanes a panel, which may be deeper.
+  FOVEA_COLD static void add(int rows, const element* a, const int8_t* panel, int depth, int panel_depth,
+                             int32_t* to, int stride, int count) {
     if (Core::panel_alignment > 1 && reinterpret_cast<uintptr_t>(panel) % Core::panel_alignment)
-      add_bytes(rows, a, panel, depth, to, stride, count);
+      add_bytes(rows, a, panel, depth, panel_depth, to, stride, count);
     else if (rows == 1)
-      add_tiles<1>(a, panel, depth, to, stride, count);
+      add_tiles<1>(a, panel, depth, panel_depth, to, stride, count);
     else
-      add_tiles<Core::most_rows>(a, panel, depth, to, stride, count);
+      add_tiles<Core::most_rows>(a, panel, depth, panel_depth, to, stride, count);
   }
 
-  FOVEA_COLD static void add_bytes(int rows, const element* a, const int8_t* panel, int depth, int32_t* to,
-                                   int stride, int count) {
+  FOVEA_COLD static void add_bytes(int rows, const element* a, const int8_t* panel, int depth,
+                                   int panel_depth, int32_t* to, int stride, int count) {
     for (int lane = 0; lane < count; ++lane)
       for (int g = 0; g < rows; ++g)
         for (int i = 0; i < depth; ++i)
           to[g * stride + lane] += a[Core::place(rows, g, i)] *
-                                   panel[(lane & ~15) * depth + in_panel(lane & 15, i)];
+                                   panel[(lane & ~15) * panel_depth + in_panel(lane & 15, i)];
   }
 
   template <int G>
-  FOVEA_HOT static void add_tiles(const element* a, const int8_t* panel, int depth, int32_t* to, int stride,
-                                  int count) {
+  FOVEA_HOT static void add_tiles(const element* a, const int8_t* panel, int depth, int panel_depth,
+                                  int32_t* to, int stride, int count) {
     constexpr int lanes = Core::lanes[G];
     to = in_pairs(to), stride &= ~1;
-    for (const int32_t* end = to + count; to != end; panel += 16 * (depth - 4)) {
+    for (const int32_t* end = to + count; to != end; panel += 16 * (panel_depth - 4)) {
       for (const int32_t* panel_end = to + 16; to != panel_end; to += lanes, panel += 4 * lanes) {
         int32_t o[lanes][G];
 #pragma GCC unroll 8
@@ -201,10 +205,11 @@ struct plain_weights {
   }
 
   // Negative when a key lies above the base.
-  static FOVEA_COMPACT int32_t weigh(const int32_t* t, int32_t base, Element* to, int rows, uint32_t& sum) {
+  static FOVEA_COMPACT int32_t weigh(const int32_t* t, int keys, int32_t base, Element* to, int rows,
+                                     uint32_t& sum) {
     int32_t sign = 0, c3 = -1270, c2 = summand(3672), c1 = summand(-11313), c0 = summand(16255); // exp2_cubic
     asm("" : "+r"(c3), "+r"(c2), "+r"(c1), "+r"(c0)); // compilers would make long constants anew for each key
-    for (const int32_t* end = t + fixed_block; t != end; ++t, to += rows) {
+    for (const int32_t* end = t + keys; t != end; ++t, to += rows) {
       const int32_t below = base - *t;
       sign |= below;
       const int32_t u = Core::cap(below), h = ((u >> 1) & 0x7fff) - 32768, y = (c3 * h + c2) >> 15,

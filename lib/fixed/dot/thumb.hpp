@@ -46,7 +46,8 @@ struct thumb_core : plain_weights<int32_t, thumb_core> {
 
   // exp2_cubic and shift_weight. Keys 32 octaves below the base, or above it, get weight 0. Negative if a key
   // lies above the base.
-  static FOVEA_COMPACT int32_t weigh(const int32_t* t, int32_t base, element* to, int, uint32_t& sum) {
+  static FOVEA_COMPACT int32_t weigh(const int32_t* t, int keys, int32_t base, element* to, int,
+                                     uint32_t& sum) {
     int32_t sign = 0, u, h, y;
     asm volatile(
         ".syntax unified\n"
@@ -81,7 +82,7 @@ struct thumb_core : plain_weights<int32_t, thumb_core> {
         "4:"
         : [t] "+l"(t), [to] "+l"(to), [sum] "+l"(sum), [sign] "+l"(sign), [u] "=&l"(u), [h] "=&l"(h),
           [y] "=&l"(y)
-        : [base] "l"(base), [end] "h"(t + fixed_block), [c3] "h"(-1270), [c2] "h"(summand(3672)),
+        : [base] "l"(base), [end] "h"(t + keys), [c3] "h"(-1270), [c2] "h"(summand(3672)),
           [c1] "h"(summand(-11313)), [c0] "h"(summand(16255))
         : "cc", "memory");
     return sign;
