@@ -117,11 +117,13 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
       store(of_row.x, rows[m].reference, s + m * score_step, n * lanes);
     }
   };
-  // One or two rows need all columns of a tile: fewer chains of sums would wait for each other.
-  constexpr int single = N > 1 && M >= 4 ? 1 : N;
   int n = 0;
-  for (; n + N <= columns; n += N) score(std::integral_constant<int, N>{}, n);
-  for (; n < columns; n += single) score(std::integral_constant<int, single>{}, n);
+  if constexpr (N > 1 && M >= 4) { // fewer rows have no chains to spare, and always take a whole tile
+    for (; n + N <= columns; n += N) score(std::integral_constant<int, N>{}, n);
+    for (; n < columns; ++n) score(std::integral_constant<int, 1>{}, n);
+  } else {
+    for (; n < columns; n += N) score(std::integral_constant<int, N>{}, n);
+  }
 }
 
 } // namespace fovea::fixed
