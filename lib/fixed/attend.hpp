@@ -112,7 +112,7 @@ void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, i
   const int64_t at = block * fixed_block;
   const bool all = t.all_see(at, at + seen);
   rows_of_block rows;
-  rows.usual = usual_rows(t, at, seen);
+  rows.usual = usual_rows(t, at, seen, all);
   t.by_groups([&](auto shape, int r) {
     using Shape = decltype(shape);
     const int n = all ? seen : t.seen_keys(r, Shape::rows, at);

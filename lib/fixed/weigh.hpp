@@ -85,11 +85,12 @@ __attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block,
   }
 }
 
-// Rows that see the first n keys of the block and have no option that touches single keys. No row sees more.
+// Rows that see the first n keys of the block, as all may, and have no option that touches single keys. No row
+// sees more.
 template <class Form>
-uint64_t usual_rows(const tile_state<Form>& t, int64_t at, int n) {
+uint64_t usual_rows(const tile_state<Form>& t, int64_t at, int n, bool all) {
   if (t.p.mask.data || touches(t.p.tree, at, fixed_block)) return 0;
-  if (!t.by_key && t.all_see(at, at + n)) return rows_from(0, t.job.rows);
+  if (!t.by_key && all) return rows_from(0, t.job.rows);
   uint64_t usual = 0;
   for (int r = 0; r < t.job.rows; ++r) {
     const fixed_row& x = t.rows[r];
@@ -163,7 +164,8 @@ void weigh_keys(tile_state<Form>& t, int64_t block, int b, int n, const rows_of_
 template <class Form>
 void weigh_block(tile_state<Form>& t, int64_t block, int b, int n, const rows_of_block& rows) {
   constexpr int half = fixed_block / 2;
-  n <= half ? weigh_keys<Form, half>(t, block, b, n, rows) : weigh_keys<Form, fixed_block>(t, block, b, n, rows);
+  n <= half ? weigh_keys<Form, half>(t, block, b, n, rows)
+            : weigh_keys<Form, fixed_block>(t, block, b, n, rows);
 }
 
 } // namespace fovea::fixed

@@ -90,12 +90,11 @@ struct avx2_weigher : distances_below<avx2_registers> {
   template <int Keys>
   FOVEA_INLINE int weigh(const int16_t* distances, int16_t* p, int32_t* sum, const int16_t* factors) const {
     constexpr int pairs = Keys / 32;
-    reg k[pairs][2], sums = load(sum), nearest = load(distances + 64);
+    reg k[pairs][2], sums = load(sum);
 #pragma GCC unroll 4
-    for (int h = 0; h < 2 * pairs; ++h) {
-      k[h / 2][h % 2] = load(distances + 64 + 16 * h);
-      nearest = _mm256_min_epi16(nearest, k[h / 2][h % 2]);
-    }
+    for (int h = 0; h < 2 * pairs; ++h) k[h / 2][h % 2] = load(distances + 64 + 16 * h);
+    const reg nearest = _mm256_min_epi16(_mm256_min_epi16(k[0][0], k[0][1]),
+                                         _mm256_min_epi16(k[pairs - 1][0], k[pairs - 1][1]));
     int rise = 0;
     if (__builtin_expect(_mm256_movemask_epi8(nearest) & 0xaaaaaaaa, 0)) {
       rise = -smallest(nearest);
