@@ -158,12 +158,12 @@ FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form:
   store_sums<Form, M, N>(acc, t.output(r) + c, t.p.width);
 }
 
-template <class Form, int M, int N, int Ahead>
+template <class Form, bool Spill, int M, int N, int Ahead>
 FOVEA_INLINE void choose_columns(const tile_state<Form>& t, const typename Form::value_byte* values, int r,
                                  int b, int blocks, int depth, int c) {
   using dot = typename Form::values_dot;
-  if constexpr (dot::resumes && !(dot::adds_blocks && M == 2))
-    if (!t.p.spill) return resume_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
+  if constexpr (dot::resumes && !Spill && !(dot::adds_blocks && M == 2))
+    return resume_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
   add_columns<Form, M, N, Ahead>(t, values, r, b, blocks, depth, c);
 }
 
@@ -184,13 +184,13 @@ void add_blocks(const tile_state<Form>& t, const typename Form::value_byte* valu
   }
 }
 
-template <class Form, class Shape>
+template <class Form, class Shape, bool Spill>
 __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typename Form::value_byte* values,
                                          int r, int b, int blocks, int depth) {
   constexpr int M = Shape::value_rows, N = Shape::value_columns, lanes = 16 / Form::values_dot::slices,
                 tile_lanes = N * lanes;
-  if constexpr (Form::values_dot::adds_blocks && 32 / M <= tile_lanes)
-    if (!t.p.spill && t.p.width % (32 / M) == 0) {
+  if constexpr (Form::values_dot::adds_blocks && !Spill && 32 / M <= tile_lanes)
+    if (t.p.width % (32 / M) == 0) {
       const int whole = depth == fixed_block ? blocks : blocks - 1;
       if (whole) add_blocks<Form, M>(t, values, r, b, whole);
       if (whole == blocks) return;
@@ -199,10 +199,10 @@ __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typena
     }
   int c = 0;
   for (; c + tile_lanes <= t.p.width; c += tile_lanes)
-    choose_columns<Form, M, N, Shape::ahead>(t, values, r, b, blocks, depth, c);
+    choose_columns<Form, Spill, M, N, Shape::ahead>(t, values, r, b, blocks, depth, c);
   if constexpr (tile_lanes > 16)
     for (; c < t.p.width; c += lanes)
-      choose_columns<Form, M, 1, Shape::ahead>(t, values, r, b, blocks, depth, c);
+      choose_columns<Form, Spill, M, 1, Shape::ahead>(t, values, r, b, blocks, depth, c);
 }
 
 // Blocks b .. end-1 of the run that begins at block `first`; `values` are those of block b.
@@ -229,8 +229,9 @@ static void add_values(tile_state<Form>& t, const typename Form::value_byte* val
                        (next = seen(to)) != 0;
              ++to)
           depth = next;
-        add_group<Form, Shape>(t, values + static_cast<ptrdiff_t>(from - b) * fixed_block * t.p.width, r,
-                               from, to - from, up_to(depth, 16));
+        const auto add = t.p.spill ? add_group<Form, Shape, true> : add_group<Form, Shape, false>;
+        add(t, values + static_cast<ptrdiff_t>(from - b) * fixed_block * t.p.width, r, from, to - from,
+            up_to(depth, 16));
         if constexpr (begins_sums<Form>) t.unwritten &= ~mine;
       }
     }
