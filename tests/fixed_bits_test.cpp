@@ -215,3 +215,53 @@ TEST_CASE("int8: every ISA gives the bits of the specification") {
                 static_cast<unsigned long>(digest & 0xFFFFFFFFu));
   MESSAGE("digest of int8 attention: " << std::string(text));
 }
+
+// Blocks of which rows see less than all: the same or not, with options that touch single keys or without.
+TEST_CASE("int8: a block that ends at any key") {
+  using f = filling;
+#if FOVEA_SMALL
+  constexpr int32_t ends[] = {1, 16, 17, 31, 33, 48, 63};
+#else
+  constexpr int32_t ends[] = {1,  2,  7,  8,  9,  15, 16, 17, 23, 24, 25, 31, 32, 33,
+                              40, 47, 48, 49, 55, 56, 57, 62, 63, 64, 65, 80, 95, 97};
+#endif
+  std::vector<fixed_problem> all;
+  for (const int32_t keys : ends) {
+    const auto c = [keys](const char* why, int32_t queries) {
+      return fixed_problem(why)
+          .heads(2, 1)
+          .dims(keys % 3 ? 64 : 40, keys % 2 ? 48 : 64)
+          .lengths(queries, keys);
+    };
+    const int32_t some = 1 + keys % 13;
+    all.push_back(c("one query", 1));
+    all.push_back(c("all rows see the same", some).data(f::uniform));
+    all.push_back(c("as many rows as keys, causal", keys).causal().steepness(2));
+    all.push_back(c("the reference rises", some).data(f::rising).steepness(0.3));
+    all.push_back(
+        c("rows that begin inside a block", some).first_key(keys % 60).data(f::extremes).steepness(0.05));
+    all.push_back(c("masked", some).masked());
+    all.push_back(c("every table", some).causal().all_tables());
+    all.push_back(c("room for 2,048 keys", some).max_keys(2048));
+    all.push_back(fixed_problem("kept keys before a block that the window begins in")
+                      .heads(1)
+                      .dims(16)
+                      .lengths(9, 64 + keys)
+                      .causal()
+                      .position(48 + keys)
+                      .window(20, 0)
+                      .keep_first(1 + keys % 40));
+  }
+  for (fixed_problem& x : all) {
+    INFO(std::string(x.why()));
+    const fovea_fixed_attention& a = x.make(FOVEA_FIXED_S8 + static_cast<int32_t>(&x - all.data()) % 3,
+                                            static_cast<uint32_t>(&x - all.data()));
+    CAPTURE(a.keys);
+    REQUIRE(fovea_fixed_check(&a) == FOVEA_OK);
+    const std::vector<unsigned char> expected = x.expected();
+    for (int32_t isa : fixed_isas()) {
+      INFO(std::string(fovea_fixed_isa_name(isa)));
+      check_ways(x, isa, expected);
+    }
+  }
+}
