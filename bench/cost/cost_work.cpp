@@ -68,6 +68,7 @@ constexpr work works[] = {
     {"int8 prefill 1x64 64 rows",          int8, boards, 1, 1, 64,  64,  64, 0, 0, FOVEA_ROWS},
     {"int8 decode 1/1x64 64 panels",       int8, boards, 1, 1, 64,   1,  64, 0, 0, FOVEA_PANELS},
     {"int8 decode 4/4x16 32 panels",       int8, boards, 4, 4, 16,   1,  32, 0, 0, FOVEA_PANELS},
+    {"int8 causal 1x64 64 panels",         int8, boards, 1, 1, 64,  64,  64, FOVEA_CAUSAL, 0, FOVEA_PANELS},
     {"int8 linear 1x64x64",                int8, boards, linear, linear, 64, 1, 64, 0, 0, FOVEA_PANELS},
     {"int8 linear 16x64x64",               int8, boards, linear, linear, 64, 16, 64, 0, 0, FOVEA_PANELS},
     {"int8 linear 1x512x16",               int8, boards, linear, linear, 512, 1, 16, 0, 0, FOVEA_PANELS},
