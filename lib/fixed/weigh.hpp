@@ -85,8 +85,8 @@ __attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block,
   }
 }
 
-// Rows that see the first n keys of the block, as all may, and have no option that touches single keys. No row
-// sees more.
+// Rows that see the first n keys of the block, as all may, and have no option that touches single keys. No
+// row sees more.
 template <class Form>
 uint64_t usual_rows(const tile_state<Form>& t, int64_t at, int n, bool all) {
   if (t.p.mask.data || touches(t.p.tree, at, fixed_block)) return 0;

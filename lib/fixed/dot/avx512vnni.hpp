@@ -38,8 +38,8 @@ struct avx512_registers {
   static FOVEA_INLINE void store_mixed(int8_t* p, const reg (&x)[4], reg words) { // and words are added
     const reg y = _mm512_packs_epi16(_mm512_adds_epi16(_mm512_packs_epi32(x[0], x[1]), words),
                                      _mm512_adds_epi16(_mm512_packs_epi32(x[2], x[3]), words));
-    store(p, _mm512_permutexvar_epi32(
-                 _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), y));
+    store(p, _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+                                      y));
   }
   static FOVEA_INLINE uint32_t total(reg x) { return static_cast<uint32_t>(_mm512_reduce_add_epi32(x)); }
   static FOVEA_INLINE void store_narrow(int16_t* p, const reg (&x)[1]) {

@@ -56,8 +56,8 @@ struct dot_defaults {
   static constexpr int rows_of_weights = 1;
 };
 
-// A weigher weighs the first Keys keys of a block, 32 or 64 of them: weigh<Octaves, Keys>(scores, ..). Weighers
-// that measure offer instead
+// A weigher weighs the first Keys keys of a block, 32 or 64 of them: weigh<Octaves, Keys>(scores, ..).
+// Weighers that measure offer instead
 //   measure<Octaves>(scores, ..)     turns scores in registers into distances below the reference
 //   hide(distances, first, end)      keys first .. end - 1 get the weight 0; end is 32 or 64
 //   weigh<Keys>(distances, ..)

@@ -110,13 +110,13 @@ struct dotprod_weigher : neon_weigher {
   FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int8_t* p,
                          int32_t* sum, const int16_t* factors) const {
     return weigh_by<Octaves, Keys>(s, scale, reference, sum, factors,
-                             [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
+                                   [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 2
-                               for (int i = 0; i < 2; ++i) {
-                                 vst1q_s8(p + 4 * j + 64 * i, low_bytes(y[2 * i], y[2 * i + 1]));
-                                 vst1q_s8(p + 4 * j + 64 * i + 16, high_bytes(y[2 * i], y[2 * i + 1]));
-                               }
-                             });
+                                     for (int i = 0; i < 2; ++i) {
+                                       vst1q_s8(p + 4 * j + 64 * i, low_bytes(y[2 * i], y[2 * i + 1]));
+                                       vst1q_s8(p + 4 * j + 64 * i + 16, high_bytes(y[2 * i], y[2 * i + 1]));
+                                     }
+                                   });
   }
   static FOVEA_INLINE int8x16_t low_bytes(int16x8_t a, int16x8_t b) {
     return vuzp1q_s8(vreinterpretq_s8_s16(a), vreinterpretq_s8_s16(b));

@@ -177,10 +177,10 @@ struct neon_word_weigher : neon_weigher {
   FOVEA_INLINE int weigh(const int32_t* s, const fovea_fixed_scale& scale, int32_t reference, int16_t* p,
                          int32_t* sum, const int16_t* factors) const {
     return weigh_by<Octaves, Keys>(s, scale, reference, sum, factors,
-                             [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
+                                   [&](int j, const int16x8_t(&y)[4]) FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 4
-                               for (int i = 0; i < 4; ++i) vst1q_s16(p + j + 8 * i, y[i]);
-                             });
+                                     for (int i = 0; i < 4; ++i) vst1q_s16(p + j + 8 * i, y[i]);
+                                   });
   }
 };
 

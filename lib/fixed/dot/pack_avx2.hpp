@@ -1,5 +1,5 @@
-// Rows of bytes become panels with AVX2, eight keys at a time: panels of bytes as they are stored, and panels of
-// 16 bits two deep:
+// Rows of bytes become panels with AVX2, eight keys at a time: panels of bytes as they are stored, and
+// panels of 16 bits two deep:
 //   K  [keys / 16][depth / 2][16 keys][2 dims]
 //   V  [width / 16][64 / 2][16 dims][2 keys]
 // Behind the last key of a panel anything may stand; here it is the last key again.
@@ -109,7 +109,8 @@ struct avx2_panels {
   }
 
  private:
-  // Calls f(first key, rows) for groups of eight keys of a block. Rows that are not given are those next to them.
+  // Calls f(first key, rows) for groups of eight keys of a block. In place of rows that are not given stand
+  // those next to them.
   template <class F>
   static FOVEA_INLINE void by_eights(int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count, F f) {
     for (int32_t key = at & -8; key < at + count; key += 8) {

@@ -35,7 +35,9 @@ struct sse41_registers {
                  odd = _mm_castsi128_ps(_mm_mul_epi32(_mm_shuffle_epi32(a, 0xf5), b));
     return _mm_castps_si128(_mm_shuffle_ps(even, odd, 0xdd));
   }
-  static FOVEA_INLINE reg high_product(reg a, reg b) { return _mm_shuffle_epi32(mixed_high_product(a, b), 0xd8); }
+  static FOVEA_INLINE reg high_product(reg a, reg b) {
+    return _mm_shuffle_epi32(mixed_high_product(a, b), 0xd8);
+  }
   static FOVEA_INLINE uint32_t total(reg x) {
     const reg y = _mm_add_epi32(x, _mm_shuffle_epi32(x, 0x4e));
     return static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_add_epi32(y, _mm_shuffle_epi32(y, 0xb1))));
