@@ -59,8 +59,10 @@ struct avx2_weigher : distances_below<avx2_registers> {
     for (int i = from & -16; i < end; i += 16) {
       const reg last = _mm256_set1_epi16(static_cast<int16_t>(from - i - 1)),
                 out = _mm256_cmpgt_epi16(load(constants->place), last);
-      int16_t* const octaves = distances + fixed_block + i;
+      int16_t *const fractions = distances + i, *const octaves = fractions + fixed_block;
       store(octaves, _mm256_blendv_epi8(load(octaves), _mm256_set1_epi16(hidden), out));
+      store(fractions,
+            _mm256_andnot_si256(out, load(fractions))); // memory checkers do not know that 0 * x is 0
     }
   }
 
