@@ -48,7 +48,7 @@ class plain_attention {
     const float total = sum_of_lanes(all.sum),
                 factor = Isa::inside(total, 1e-33f, __builtin_inff(), 1 / total, 0);
     const float* o = all.o;
-    by_fours(p_.v_dim, [&] FOVEA_LAMBDA_INLINE { *out++ = Isa::fma(factor, *o++, 0); });
+    by_fours(p_.v_dim, [&]() FOVEA_LAMBDA_INLINE { *out++ = Isa::fma(factor, *o++, 0); });
   }
 
   static float sum_of_lanes(float* x) {
@@ -79,7 +79,7 @@ class plain_attention {
   }
   void multiply_query(const float* q, float by) {
     float* to = q_;
-    by_fours(p_.dim, [&] FOVEA_LAMBDA_INLINE { *to++ = Isa::mul(*q++, by); });
+    by_fours(p_.dim, [&]() FOVEA_LAMBDA_INLINE { *to++ = Isa::mul(*q++, by); });
   }
 
   // Powers of two that the sums of earlier and of later keys are multiplied by, to meet at the larger top.
@@ -244,7 +244,7 @@ class plain_attention {
     float x[Columns];
 #pragma GCC unroll 16
     for (int n = 0; n < Columns; ++n) x[n] = 0;
-    const auto add_key = [&] FOVEA_LAMBDA_INLINE {
+    const auto add_key = [&]() FOVEA_LAMBDA_INLINE {
       const float weight = *s++;
       add_products<Columns>(weight, v, x);
       v += stride;
