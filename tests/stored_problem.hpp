@@ -14,6 +14,7 @@ struct types {
   int32_t q, k, v, out;
   int32_t k_layout = FOVEA_ROWS, v_layout = FOVEA_ROWS;
   bool scaled = false; // bytes have scales: powers of two, so that floats have exactly the same products
+  int32_t scale_step = 3; // from the scale of a token to the next one
 };
 
 inline float of_bits(uint32_t bits) {
@@ -93,7 +94,7 @@ class tensor {
     if (scales_.size() == 0) return;
     in.scales = scales_.data();
     in.scale_head_stride = head_of_scales();
-    in.scale_token_stride = 3;
+    in.scale_token_stride = scale_step_;
   }
   const void* memory() const {
     return dtype_ == FOVEA_I8 ? static_cast<const void*>(bytes_.data()) : halves_.data();
@@ -101,8 +102,9 @@ class tensor {
   const data::guarded<float>& scales() const { return scales_; }
 
   // Makes the floats numbers of this type. Bytes get a scale for each row: what the floats are in units of.
-  void round(bool scaled) {
+  void round(bool scaled, int32_t scale_step) {
     if (dtype_ == FOVEA_F32) return;
+    scale_step_ = scale_step;
     if (scaled && dtype_ == FOVEA_I8)
       scales_ = data::guarded<float>(static_cast<size_t>(floats_.heads * head_of_scales()));
     for (int32_t h = 0; h < floats_.heads; ++h)
@@ -123,7 +125,7 @@ class tensor {
 
  private:
   data::tensor floats_;
-  int32_t dtype_, layout_, width_ = 0;
+  int32_t dtype_, layout_, width_ = 0, scale_step_ = 1;
   bool keys_ = false;
   size_t head_ = 0;
   data::guarded<uint16_t> halves_{0};
@@ -131,8 +133,10 @@ class tensor {
   data::guarded<float> scales_{0};
 
   static float clipped(float x) { return x < -127 ? -127 : x > 127 ? 127 : x; }
-  ptrdiff_t head_of_scales() const { return 3 * floats_.tokens + 2; }
-  float& scale(int32_t h, int32_t j) { return scales_[static_cast<size_t>(h * head_of_scales() + 3 * j)]; }
+  ptrdiff_t head_of_scales() const { return scale_step_ * floats_.tokens + 2; }
+  float& scale(int32_t h, int32_t j) {
+    return scales_[static_cast<size_t>(h * head_of_scales() + scale_step_ * j)];
+  }
 
   void read_row(int32_t h, int32_t j) {
     const ptrdiff_t row = h * floats_.head_stride + j * floats_.token_stride;
@@ -175,9 +179,9 @@ class stored_problem {
         k(p.k, t.k, t.k_layout, true),
         v(p.v, t.v, t.v_layout, false),
         types_(t) {
-    q.round(false);
-    k.round(t.scaled);
-    v.round(t.scaled);
+    q.round(false, 1);
+    k.round(t.scaled, t.scale_step);
+    v.round(t.scaled, t.scale_step);
     if (t.out != FOVEA_F32) out = data::guarded<uint16_t>(p.out_memory.size());
   }
   void read_floats() { q.read_floats(), k.read_floats(), v.read_floats(); }

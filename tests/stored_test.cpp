@@ -1,4 +1,6 @@
 // Halves and bytes: the bits of the float call on the same numbers, for all that a call may ask for.
+#include <algorithm>
+
 #include "bit_set.hpp"
 #include "isas.hpp"
 #include "spoilt.hpp"
@@ -25,6 +27,7 @@ const stored::types all_types[] = {
     {"panels of bfloat16, all in it", bf16, bf16, bf16, bf16, panels},
     {"panels of bytes", f32, i8, i8, f32, panels, panels},
     {"panels of bytes with scales", f16, i8, i8, f16, panels, panels, true},
+    {"panels of bytes with scales side by side", f32, i8, i8, f32, panels, panels, true, 1},
     {"panels of keys of bytes, values of floats", f32, i8, f32, f32, panels, rows, true},
     {"float keys, panels of values", f32, f32, i8, f32, rows, panels, true},
 };
@@ -103,4 +106,99 @@ TEST_CASE("stored: the bits of floats") {
     for (const shape& s : all)
       for (const stored::types& t : all_types) check_stored(s, t, isa);
   });
+}
+
+namespace {
+
+// Rows of bytes as panels, every row and column different.
+std::vector<int8_t> byte_panels(bool keys, int32_t heads, int32_t tokens, int32_t dim) {
+  const int32_t head = (tokens + 63) / 64 * 64 * dim;
+  std::vector<int8_t> panels_of_heads(static_cast<size_t>(heads * head)), row(static_cast<size_t>(dim));
+  for (int32_t h = 0; h < heads; ++h)
+    for (int32_t j = 0; j < tokens; ++j) {
+      for (int32_t c = 0; c < dim; ++c)
+        row[static_cast<size_t>(c)] = static_cast<int8_t>((37 * j + 11 * c + 71 * h + j / 7 * c) % 255 - 127);
+      if (keys) row[1] = row[0];
+      int8_t* const to = panels_of_heads.data() + h * head;
+      CHECK((keys ? fovea_fixed_pack_keys : fovea_fixed_pack_values)(to, j, row.data(), 0, 1, dim) == FOVEA_OK);
+    }
+  return panels_of_heads;
+}
+
+} // namespace
+
+// Tiles of one row take bytes 2^24 times as large. Sums that become infinite by that, and sums that are
+// denormal, have the bits of the scalar ISA, which does not.
+TEST_CASE("stored: sums of bytes of all sizes") {
+  constexpr int32_t dim = 64, v_dim = 80, kv_heads = 5;
+  for (const int32_t keys : {70, 300, 512})
+    for (const int32_t group : {1, 4}) {
+      const std::vector<int8_t> k = byte_panels(true, kv_heads, keys, dim),
+                                v = byte_panels(false, kv_heads, keys, v_dim);
+      const int32_t heads = kv_heads * group;
+      for (const float large : {0.0f, 0x1p+90f, 0x1p+112f})
+        for (const int exponent : {-140, -120, -20, 70, 98, 106}) {
+          std::vector<float> q(static_cast<size_t>(heads * dim)),
+              scales(static_cast<size_t>(kv_heads * keys)), out(static_cast<size_t>(heads * v_dim)), expected;
+          for (size_t i = 0; i < q.size(); ++i) q[i] = 0.002f * static_cast<float>(i * 29 % 53) - 0.05f;
+          for (size_t h = 0; h < q.size(); h += dim) q[h] = large, q[h + 1] = -large; // both products cancel
+          for (size_t j = 0; j < scales.size(); ++j)
+            scales[j] = std::ldexp(1.0f + static_cast<float>(j % 9) / 16, exponent - static_cast<int>(j % 3));
+          fovea_attention a = {};
+          a.q.data = q.data(), a.k.data = k.data(), a.v.data = v.data(), a.out.data = out.data();
+          a.k.dtype = a.v.dtype = i8;
+          a.k.layout = a.v.layout = panels;
+          a.v.scales = scales.data();
+          a.q_heads = heads, a.kv_heads = kv_heads, a.dim = dim, a.v_dim = v_dim;
+          a.queries = 1, a.keys = keys;
+          isas::for_each([&](int32_t isa) {
+            const int32_t scalar = isas::promises_bits(isa) ? FOVEA_SCALAR : FOVEA_SCALAR_NO_FMA;
+            if (!fovea_has_isa(scalar) || (isa == FOVEA_NEON && exponent < -100)) return; // no denormals there
+            a.isa = scalar;
+            CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
+            expected = out;
+            a.isa = isa;
+            std::fill(out.begin(), out.end(), 7.0f);
+            CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
+            CHECK(data::same_numbers(out, expected));
+          });
+        }
+    }
+}
+
+// Few queries pack rows of K as words of 32 bits; where rows are not such words, each number for itself.
+TEST_CASE("stored: rows of keys at any address") {
+  constexpr int32_t dim = 64, keys = 90, heads = 2;
+  for (const int32_t dtype : {f16, bf16, i8})
+    for (const ptrdiff_t stride : {64, 65, 66, 68})
+      for (size_t place = 0; place < 4; ++place)
+        for (const int32_t queries : {1, 3}) {
+          const size_t bytes = dtype == i8 ? 1 : 2, numbers = static_cast<size_t>(heads * keys * stride);
+          std::vector<unsigned char> memory((numbers + 4) * bytes);
+          std::vector<float> floats(numbers), q(heads * queries * dim), out(q.size()), expected;
+          for (size_t i = 0; i < numbers; ++i) {
+            floats[i] = static_cast<float>(static_cast<int>(i * 7919 % 251) - 125);
+            unsigned char* const to = memory.data() + (place + i) * bytes;
+            const auto byte = static_cast<int8_t>(floats[i]);
+            const uint16_t half = stored::nearest(floats[i], dtype);
+            dtype == i8 ? std::memcpy(to, &byte, 1) : std::memcpy(to, &half, 2);
+          }
+          for (size_t i = 0; i < q.size(); ++i) q[i] = 0.003f * static_cast<float>(i * 31 % 61) - 0.08f;
+          fovea_attention a = {};
+          a.q.data = q.data(), a.k.data = a.v.data = floats.data(), a.out.data = out.data();
+          a.k.token_stride = a.v.token_stride = stride;
+          a.q_heads = heads, a.dim = dim, a.queries = queries, a.keys = keys;
+          isas::for_each([&](int32_t isa) {
+            a.isa = isa;
+            a.k.dtype = FOVEA_F32;
+            a.k.data = floats.data();
+            CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
+            expected = out;
+            a.k.dtype = dtype;
+            a.k.data = memory.data() + place * bytes;
+            std::fill(out.begin(), out.end(), 7.0f);
+            CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
+            CHECK(data::same_numbers(out, expected));
+          });
+        }
 }

@@ -58,6 +58,7 @@ int32_t check_input(const fovea_in& in, int32_t argument, extent e, bool in_segm
   t.width = static_cast<int32_t>(e.row);
   t.data = nullptr;
   t.head = t.token = 0;
+  t.words = false;
   if (in_segments) {
     bytes = {0, 0};
     t.token = e.row;
@@ -68,6 +69,9 @@ int32_t check_input(const fovea_in& in, int32_t argument, extent e, bool in_segm
     t.data = in.data;
     t.head = e.heads > 1 ? e.head_stride : 0;
     t.token = e.tokens > 1 ? e.token_stride : 0;
+    const uintptr_t places = reinterpret_cast<uintptr_t>(t.data) |
+                             static_cast<uintptr_t>((t.head | t.token) * t.bytes);
+    t.words = !t.panels && t.width * t.bytes % 16 == 0 && places % 4 == 0;
   }
   if (halves) {
     t.scales = {};
@@ -111,34 +115,6 @@ stored_place in_one_piece(const plan& p, const stored_tensor& t, int32_t kv_head
   return {moved(t.data, kv_head * t.head + distance(t, key - p.see.first_key), t.bytes), p.keys_end + 63};
 }
 
-// The scales of sixteen keys.
-void fetch_scales(const plan& p, const scale_table& s, bool of_keys, int32_t kv_head, int64_t first,
-                  float (&out)[16]) {
-  int64_t begin = p.see.first_key, end = p.keys_end;
-  ptrdiff_t head = s.head, token = s.token;
-  const void* data = s.data;
-  if (p.segments) {
-    const fovea_segment& at = segment_of(*p.segments, first);
-    begin = at.first_key;
-    end = at.first_key + int64_t{at.keys};
-    head = stride_or(at.table_head_stride, at.keys);
-    token = 1;
-    data = of_keys ? at.key_multipliers : at.value_weights;
-  }
-  for (int i = 0; i < 16; ++i) {
-    const int64_t key = first + i;
-    out[i] = 1;
-    if (key < begin || key >= end) continue;
-    const ptrdiff_t place = kv_head * head + static_cast<ptrdiff_t>(key - begin) * token;
-    if (is_zero(s.unit))
-      out[i] = static_cast<const float*>(data)[place];
-    else if (of_keys)
-      out[i] = static_cast<float>(static_cast<const int32_t*>(data)[place]) * s.unit;
-    else
-      out[i] = static_cast<float>(static_cast<const int16_t*>(data)[place]) * s.unit;
-  }
-}
-
 } // namespace
 
 extern const stored_types all_stored_types = {check_input, check_output};
@@ -161,11 +137,30 @@ stored_place stored_values(const plan& p, int32_t kv_head, int64_t key) {
   return in_segments<&fovea_segment::v, &fovea_segment::v_head_stride>(p, t, kv_head, key, panel_of(t));
 }
 
-void scales_of_keys(const plan& p, int32_t kv_head, int64_t first, float (&out)[16]) {
-  fetch_scales(p, p.stored.k.scales, true, kv_head, first, out);
+scale_place place_of_scales(const plan& p, bool of_keys, int32_t kv_head, int64_t key) {
+  const scale_table& s = of_keys ? p.stored.k.scales : p.stored.v.scales;
+  const int32_t bytes = bytes_of_scale(s, of_keys ? FOVEA_ARG_K : FOVEA_ARG_V);
+  if (!p.segments)
+    return {moved(s.data, kv_head * s.head, bytes), s.token, p.see.first_key, p.keys_end, s.unit, of_keys};
+  const fovea_segment& at = segment_of(*p.segments, key);
+  const void* data = of_keys ? static_cast<const void*>(at.key_multipliers) : at.value_weights;
+  return {moved(data, kv_head * stride_or(at.table_head_stride, at.keys), bytes), 1, at.first_key,
+          at.first_key + int64_t{at.keys}, s.unit, of_keys};
 }
-void scales_of_values(const plan& p, int32_t kv_head, int64_t first, float (&out)[16]) {
-  fetch_scales(p, p.stored.v.scales, false, kv_head, first, out);
+
+void fetch_scales(const scale_place& s, int64_t first, float (&out)[16]) {
+  for (int i = 0; i < 16; ++i) {
+    const int64_t key = first + i;
+    out[i] = 1;
+    if (key < s.begin || key >= s.end) continue;
+    const ptrdiff_t place = static_cast<ptrdiff_t>(key - s.begin) * s.token;
+    if (is_zero(s.unit))
+      out[i] = static_cast<const float*>(s.at)[place];
+    else if (s.of_keys)
+      out[i] = static_cast<float>(static_cast<const int32_t*>(s.at)[place]) * s.unit;
+    else
+      out[i] = static_cast<float>(static_cast<const int16_t*>(s.at)[place]) * s.unit;
+  }
 }
 
 float number_of(const void* row, int32_t dtype, ptrdiff_t c) {

@@ -26,6 +26,7 @@ struct stored_tensor {
   int32_t bytes; // of an element
   int32_t width; // elements of a row; in panels of bytes a multiple of 16
   bool panels;   // of 16 keys; values, and both if they are bytes, of 64
+  bool words;    // rows that are fours of aligned words of 32 bits, in one piece
   const void* data;
   ptrdiff_t head, token; // strides in elements
   scale_table scales;
@@ -50,8 +51,8 @@ struct stored_kernel {
   void (*scale_weights)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);
   // Values that rows see become rows of floats in the workspace. Returns the key that they begin with.
   int (*copy_values)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);
-  // Weights times values, straight from where they stand.
-  void (*add_values)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);
+  // Weights times values of all heads, of `rows` rows each, straight from where they stand.
+  void (*add_values)(const tile_job& job, const block& b, int heads, int rows);
   // Rows of the tile, which are complete, from the workspace to the output.
   void (*write_rows)(const tile_job& job);
 };
@@ -83,9 +84,18 @@ struct stored_place {
 };
 stored_place stored_keys(const plan& p, int32_t kv_head, int64_t key);
 stored_place stored_values(const plan& p, int32_t kv_head, int64_t key);
-// The scales of sixteen keys from `first` on: 1 where no key is given, or no scale.
-void scales_of_keys(const plan& p, int32_t kv_head, int64_t first, float (&out)[16]);
-void scales_of_values(const plan& p, int32_t kv_head, int64_t first, float (&out)[16]);
+
+// Scales of keys `begin` to `end` - 1, of which the first stands at `at`.
+struct scale_place {
+  const void* at;
+  ptrdiff_t token;
+  int64_t begin, end;
+  float unit;
+  bool of_keys;
+};
+scale_place place_of_scales(const plan& p, bool of_keys, int32_t kv_head, int64_t key);
+// Sixteen of them from `first` on: 1 where no key is given.
+void fetch_scales(const scale_place& s, int64_t first, float (&out)[16]);
 
 // A number of a tensor of halves.
 float number_of(const void* row, int32_t dtype, ptrdiff_t c);

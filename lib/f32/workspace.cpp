@@ -116,6 +116,11 @@ bool takes_stored_panels(const plan& p, int64_t rows) {
   return p.stored.k.dtype != FOVEA_F32 && p.stored.k.panels && rows <= stored_rows &&
          attention_at(p.isa).stored_panels;
 }
+// Rows of another type become panels of that type, a few at a time.
+bool takes_stored_rows(const plan& p, int64_t rows) {
+  return p.stored.k.dtype != FOVEA_F32 && p.stored.k.words && rows <= stored_rows &&
+         attention_at(p.isa).stored_panels;
+}
 // Rows of V in scratch.
 int64_t copied_values(const plan& p) {
   if (p.stored.v.dtype == FOVEA_F32 || p.rows <= stored_rows) return 0;
@@ -129,7 +134,8 @@ int64_t copied_values(const plan& p) {
 int heads_in_tile(const plan& p, int rows) {
   const int room = static_cast<int>(smaller(attention_at(p.isa).batched_rows, p.core.batched_rows));
   if (p.partials || p.modify.weights.data || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
-  if (p.see.first_key / block_keys != (p.see.end - 1) / block_keys) return 1;
+  const bool one_block = p.see.first_key / block_keys == (p.see.end - 1) / block_keys;
+  if (!one_block && (p.stored.k.dtype == FOVEA_F32 || p.rows > stored_rows || (p.spans > 1 && p.stored.k.bytes > 1))) return 1;
   if (p.rows > p.group && !(seen_by(p.see, 0) == seen_by(p.see, (p.rows - 1) / p.group))) return 1;
   return static_cast<int>(smaller((room - rows) / static_cast<int>(p.rows) + 1, p.kv_heads));
 }
@@ -140,6 +146,7 @@ sizes best_sizes(const plan& p) {
     panels = scores_4x4_panels(p.dim, p.rows);
   else if (takes_key_rows(p, p.rows))
     panels = smaller(panels, few_panels);
+  if (takes_stored_rows(p, p.rows)) panels = smaller(panels, 8 * p.stored.k.bytes / 4);
   if (takes_stored_panels(p, p.rows)) panels = smaller(panels, p.modify.weights.data ? few_panels : 0);
   const attention_kernel& isa = attention_at(p.isa);
   const int rows = holding_rows(isa, static_cast<int>(clamp(p.rows, 1, isa.rows))),
@@ -199,7 +206,8 @@ route choose_route(const plan& p, const workspace& w) {
     r.values = w.values && rows_of_tile > stored_rows ? value_source::copied : value_source::stored;
   if (p.packed_keys) {
     r.keys = key_source::panel_cache;
-  } else if (takes_stored_panels(p, rows_of_tile)) {
+  } else if (takes_stored_panels(p, rows_of_tile) || takes_stored_rows(p, p.rows) ||
+             (takes_stored_rows(p, rows_of_tile) && !all_fit)) {
     r.keys = key_source::stored;
   } else if (takes_4x4(p) && w.rows >= larger(p.rows, 4) &&
              w.panel_room >= scores_4x4_panels(p.dim, p.rows)) {

@@ -62,6 +62,11 @@ FOVEA_INLINE void copy_first_halves(uint16_t* to, const uint16_t* p, int n) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), x);
 }
 
+// For shuffles within 128 bits that move byte i of each four to their top, over zeros.
+FOVEA_INLINE __m128i byte_order(int i) {
+  return _mm_add_epi32(_mm_setr_epi32(0x00808080, 0x04808080, 0x08808080, 0x0c808080), _mm_set1_epi32(i << 24));
+}
+
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   static constexpr bool joins_rows = true, four_row_shapes = true, fetches_values = true;
   static constexpr bool divides_by_products = true, narrows_32 = true, widens_bf16 = true, widens_s8 = true,
@@ -85,6 +90,18 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   }
   static FOVEA_INLINE reg load_s8(const int8_t* p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
+  static constexpr bool shuffles_bytes = true;
+  static FOVEA_INLINE reg byte_on_top(reg x, int i) {
+    return _mm256_castsi256_ps(_mm256_shuffle_epi8(_mm256_castps_si256(x), _mm256_broadcastsi128_si256(byte_order(i))));
+  }
+  static FOVEA_INLINE void store_halves(uint16_t* p, reg x) {
+    const __m256i order = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    const __m256i mixed = _mm256_shuffle_epi8(_mm256_castps_si256(x), order),
+                  both = _mm256_permute4x64_epi64(mixed, 0xd8);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(both));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 16), _mm256_extracti128_si256(both, 1));
   }
 #if defined(__F16C__)
   static constexpr bool converts_f16 = true, narrows_f16 = true;
@@ -147,6 +164,18 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   }
   static FOVEA_INLINE reg load_s8(const int8_t* p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  }
+  static constexpr bool shuffles_bytes = true;
+  static FOVEA_INLINE reg byte_on_top(reg x, int i) {
+    return _mm512_castsi512_ps(
+        _mm512_shuffle_epi8(_mm512_castps_si512(x), _mm512_broadcast_i32x4(byte_order(i))));
+  }
+  static FOVEA_INLINE void store_halves(uint16_t* p, reg x) {
+    // clang-format off
+    const __m512i order = _mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1,
+                                           30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    // clang-format on
+    _mm512_storeu_si512(p, _mm512_permutexvar_epi16(order, _mm512_castps_si512(x)));
   }
   // x - its nearest integer; of infinity 0.
   static FOVEA_INLINE reg fraction(reg x) {

@@ -51,6 +51,9 @@ struct isa_defaults {
   // Plain floats: add_eight(by, p, x) adds eight products to eight sums; add_eight_products(q, rows, x) goes on
   // with the chains of four rows.
   static constexpr bool loads_eight = false;
+  // byte_on_top(x, i): byte i of each lane moves to its top, the others become 0. store_halves(p, x): the
+  // lower halves of all lanes as integers, and from p + 16 on the upper ones.
+  static constexpr bool shuffles_bytes = false;
   // The largest tiles prefetch values.
   static constexpr bool fetches_values = false;
   // Rows of several KV heads that may share a tile; 0 where that does not pay.
@@ -156,6 +159,10 @@ constexpr bool keeps_contract() {
     static_assert(std::is_same_v<decltype(&Isa::load_bf16), reg (*)(const uint16_t*)>, "load_bf16");
   if constexpr (Isa::widens_s8)
     static_assert(std::is_same_v<decltype(&Isa::load_s8), reg (*)(const int8_t*)>, "load_s8");
+  if constexpr (Isa::shuffles_bytes) {
+    static_assert(std::is_same_v<decltype(&Isa::byte_on_top), reg (*)(reg, int)>, "byte_on_top");
+    static_assert(std::is_same_v<decltype(&Isa::store_halves), void (*)(uint16_t*, reg)>, "store_halves");
+  }
   if constexpr (Isa::columns_at_once == 8)
     static_assert(std::is_same_v<decltype(&Isa::column), reg (*)(const reg(&)[8], int)>, "column");
   if constexpr (Isa::scores_4x4) {

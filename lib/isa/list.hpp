@@ -31,7 +31,8 @@
 #if defined(__AVX2__) && defined(__FMA__)
 #define FOVEA_WITH_AVX2 1
 #endif
-#if defined(__AVX512F__) && defined(__AVX512CD__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512CD__) && defined(__AVX512DQ__) && \
+    defined(__AVX512VL__)
 #define FOVEA_WITH_AVX512 1
 #endif
 #endif

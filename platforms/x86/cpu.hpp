@@ -27,7 +27,7 @@ inline uint32_t read_cpu() {
   const bool ymm = (saved & 0x6) == 0x6, zmm = (saved & 0xe6) == 0xe6;
   const bool fma = ymm && (c & bit_FMA) && (c & bit_AVX);
   const bool avx2 = fma && has_7 && (b7 & bit_AVX2) && (c & bit_F16C);
-  constexpr uint32_t wide = bit_AVX512F | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
+  constexpr uint32_t wide = bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
   uint32_t isas = 1;
   if (d & bit_SSE2) isas |= 1u << FOVEA_SCALAR_NO_FMA;
   if (__get_cpuid(0, &a, &b, &unused, &d) && b == signature_AMD_ebx) isas |= 1u << cpu_of_amd;

@@ -45,7 +45,7 @@ if(FOVEA_COMPILES_X86_64)
   set(fovea_flags_scalar -mfma -fno-tree-vectorize) # it is to stay scalar
   set(fovea_flags_sse41 -msse4.1)
   set(fovea_flags_avx2 -mavx2 -mfma -mf16c)
-  set(fovea_flags_avx512 -mavx512f -mavx512cd -mavx512dq -mavx512vl -mavx2 -mfma -mprefer-vector-width=512)
+  set(fovea_flags_avx512 -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mavx2 -mfma -mprefer-vector-width=512)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND fovea_flags_avx512 -Wno-maybe-uninitialized -Wno-uninitialized) # gcc 12 warns of its own header
   endif()

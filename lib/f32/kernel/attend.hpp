@@ -124,10 +124,12 @@ class tile_of_rows {
     each_head([&](int h, int row, int rows) {
       const int32_t kv_head = job_.kv_head + h;
       if (p_.stored.v.scales.given) stored.scale_weights(job_, b, kv_head, row, rows);
-      if (job_.chosen.values == value_source::stored) return stored.add_values(job_, b, kv_head, row, rows);
+      if (job_.chosen.values == value_source::stored) return;
       const int first = stored.copy_values(job_, b, kv_head, row, rows);
       add_values_of(b, h, {w_.values, up16(p_.v_dim), first, nullptr, b.first_key, kv_head});
     });
+    if (job_.chosen.values == value_source::stored)
+      stored.add_values(job_, b, heads_of<Isa>(job_), rows_.per_head);
   }
 
   kv_view<Element> head(int h) const { return {p_, job_.kv_head + h}; }

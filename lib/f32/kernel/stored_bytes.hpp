@@ -52,19 +52,33 @@ struct quad {
   static constexpr int regs = 16 / Isa::lanes;
   integers at[regs];
 
+  quad() = default;
   explicit FOVEA_INLINE quad(const int8_t* p) {
 #pragma GCC unroll 4
     for (int i = 0; i < regs; ++i) std::memcpy(&at[i], p + i * 4 * Isa::lanes, sizeof at[i]);
   }
-  FOVEA_INLINE f32x16<Isa> any_step(int i) const { // i is no constant
-    return f32x16<Isa>::each([&](int r) FOVEA_LAMBDA_INLINE {
-      const integers x = (at[r] << (24 - 8 * i)) >> 24;
-      return same_bits<typename Isa::reg>(__builtin_convertvector(x, numbers));
+  // The numbers of a step.
+  FOVEA_INLINE f32x16<Isa> step(int i) const {
+    return each([&](const integers& x) FOVEA_LAMBDA_INLINE { return (x << (24 - 8 * i)) >> 24; });
+  }
+  // 2^24 times as much, which takes one operation less: the byte moves to the top of its lane, and no sign has
+  // to come down again.
+  FOVEA_INLINE f32x16<Isa> step_on_top(int i) const {
+    return each([&](const integers& x) FOVEA_LAMBDA_INLINE {
+      if (i == 3) return x & top_byte;
+      if constexpr (Isa::shuffles_bytes)
+        return same_bits<integers>(Isa::byte_on_top(same_bits<typename Isa::reg>(x), i));
+      else
+        return i == 0 ? x << 24 : (x << (24 - 8 * i)) & top_byte;
     });
   }
-  FOVEA_INLINE f32x16<Isa> step(int i) const {
+
+ private:
+  static constexpr int32_t top_byte = -(1 << 24);
+  template <class Place>
+  FOVEA_INLINE f32x16<Isa> each(Place place) const {
     return f32x16<Isa>::each([&](int r) FOVEA_LAMBDA_INLINE {
-      const integers x = i == 3 ? at[r] >> 24 : (at[r] << (24 - 8 * i)) >> 24;
+      const integers x = place(at[r]);
       return same_bits<typename Isa::reg>(__builtin_convertvector(x, numbers));
     });
   }

@@ -3,6 +3,7 @@
 #pragma once
 #include "f32/kernel/block.hpp"
 #include "f32/kernel/pack.hpp"
+#include "f32/kernel/scores_from_rows.hpp"
 #include "f32/kernel/stored_bytes.hpp"
 
 namespace fovea::f32 {
@@ -56,30 +57,88 @@ __attribute__((noinline)) void pack_stored_rows(const plan& p, int32_t kv_head, 
   alignas(64) float piece[16 * columns];
   for (int c = 0; c < p.dim; c += columns) {
     const int count = p.dim - c < columns ? p.dim - c : columns;
-    with_element(k.dtype, [&](auto element) FOVEA_LAMBDA_INLINE {
-      using type = decltype(element);
-      using vector = floats<Isa, columns>;
-      const auto* row = static_cast<const typename type::stored*>(
-                            stored_keys(p, kv_head, larger(first, p.see.first_key)).at) +
-                        c;
-      for (int l = 0; l < 16; ++l) {
-        const auto x = count == columns ? type::load(row, vector{}) : type::load_first(row, count, vector{});
-        x.store(piece + l * columns);
-        const int64_t next = first + l + 1;
-        if (next > p.see.first_key && next < p.keys_end) row += k.token;
-      }
-    });
+    const char* row = static_cast<const char*>(stored_keys(p, kv_head, larger(first, p.see.first_key)).at) +
+                      c * k.bytes;
+    for (int l = 0; l < 16; ++l) {
+      to_floats<Isa>(k.dtype, row, count, piece + l * columns);
+      const int64_t next = first + l + 1;
+      if (next > p.see.first_key && next < p.keys_end) row += k.token * k.bytes;
+    }
     pack_panel<Isa>(piece, columns, 0, 0, 16, count, out + c * 16);
   }
 }
 
+// The lower halves of words go to `out`, the upper ones to the next sixteen.
+template <class Isa>
+FOVEA_INLINE void store_halves(uint16_t* out, typename Isa::reg x) {
+  if constexpr (Isa::shuffles_bytes) {
+    Isa::store_halves(out, x);
+  } else {
+    using halves = typename lane_words<Isa::lanes>::halves;
+    const auto words = same_bits<words_of<Isa>>(x);
+    const halves low = __builtin_convertvector(words, halves), high = __builtin_convertvector(words >> 16, halves);
+    std::memcpy(out, &low, sizeof low);
+    std::memcpy(out + 16, &high, sizeof high);
+  }
+}
+
+// Sixteen rows of K become a panel of their own type. They move as words of 32 bits, by the transposition of
+// floats: a word of bytes is what a panel of bytes has for each key, and one of halves is two steps.
+template <class Isa>
+__attribute__((noinline)) void pack_words(const plan& p, int32_t kv_head, int64_t first, void* panel) {
+  constexpr int lanes = Isa::lanes;
+  const stored_tensor& k = p.stored.k;
+  const bool bytes = k.bytes == 1;
+  const ptrdiff_t stride = k.token * k.bytes / 4;
+  const int words = p.dim * k.bytes / 4;
+  const float* row = static_cast<const float*>(stored_keys(p, kv_head, larger(first, p.see.first_key)).at);
+  const bool goes_on = first + 32 <= p.keys_end;
+  for (int l = 0; l < 16; l += lanes) {
+    const float* at[lanes];
+    for (int i = 0; i < lanes; ++i) {
+      at[i] = row;
+      if (goes_on) prefetch(row + 16 * stride, words);
+      const int64_t next = first + l + i + 1;
+      if (next > p.see.first_key && next < p.keys_end) row += stride;
+    }
+    float* out = static_cast<float*>(panel) + (bytes ? l : l / 2);
+    int c = 0;
+    const auto move = [&](auto& t) FOVEA_LAMBDA_INLINE {
+      constexpr int count = sizeof t / sizeof t[0];
+      Isa::columns([&](int i) FOVEA_LAMBDA_INLINE { return at[i] + c; }, t);
+#pragma GCC unroll 8
+      for (int i = 0; i < count; ++i, out += 16) {
+        const auto x = column_of<Isa>(t, i);
+        if (bytes)
+          Isa::store(out, x);
+        else
+          store_halves<Isa>(reinterpret_cast<uint16_t*>(out), x);
+      }
+      c += count;
+    };
+    typename Isa::reg t[Isa::columns_at_once], four[4];
+    while (c <= words - Isa::columns_at_once) move(t);
+    while (c < words) move(four);
+  }
+}
+
+// Sixteen keys become a panel of floats. Rows of words are first packed in its end, and expanded from there:
+// no number is overwritten before it has been read.
 template <class Isa>
 void pack_stored_keys(const plan& p, int32_t kv_head, int64_t panel, float* out) {
   const stored_tensor& k = p.stored.k;
-  if (!k.panels) return pack_stored_rows<Isa>(p, kv_head, panel * 16, out);
-  const void* at = stored_keys(p, kv_head, panel * 16).at;
+  const ptrdiff_t numbers = 16 * static_cast<ptrdiff_t>(p.dim);
+  const void* at;
+  if (k.panels) {
+    at = stored_keys(p, kv_head, panel * 16).at;
+  } else {
+    if (Isa::lanes == 1 || !k.words) return pack_stored_rows<Isa>(p, kv_head, panel * 16, out);
+    void* const end = reinterpret_cast<char*>(out) + numbers * (4 - k.bytes);
+    if constexpr (Isa::lanes > 1) pack_words<Isa>(p, kv_head, panel * 16, end);
+    at = end;
+  }
   if (k.bytes == 1) return expand_key_panel<Isa>(static_cast<const int8_t*>(at), p.dim, k.width, out);
-  to_floats<Isa>(k.dtype, at, 16 * static_cast<ptrdiff_t>(p.dim), out);
+  to_floats<Isa>(k.dtype, at, numbers, out);
 }
 
 // Keys of a block that some row sees: at most two runs. Calls use(from, to) for both.
@@ -120,22 +179,54 @@ int copy_stored_values(const tile_job& job, const block& b, int32_t kv_head, int
   return first < 0 ? 0 : first;
 }
 
+// Integers as floats, times the unit of the scales.
+template <class Isa, class Integer>
+FOVEA_INLINE f32x16<Isa> load_scaled(const Integer* p, float unit) {
+  const auto by = Isa::spread(unit);
+  return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE {
+    typedef Integer given __attribute__((vector_size(sizeof(Integer) * Isa::lanes)));
+    given x;
+    std::memcpy(&x, p + i * Isa::lanes, sizeof x);
+    const auto numbers = __builtin_convertvector(
+        __builtin_convertvector(x, typename lane_words<Isa::lanes>::integers),
+        typename lane_words<Isa::lanes>::numbers);
+    return Isa::mul(same_bits<typename Isa::reg>(numbers), by);
+  });
+}
+
+// The scales of sixteen keys from `first` on.
+template <class Isa>
+FOVEA_INLINE f32x16<Isa> load_scales(const scale_place& s, int64_t first) {
+  if constexpr (Isa::lanes > 1)
+    if (s.token == 1 && first >= s.begin && first + 16 <= s.end) {
+      const int64_t at = first - s.begin;
+      if (s.unit == 0) return f32x16<Isa>::load(static_cast<const float*>(s.at) + at);
+      if (s.of_keys) return load_scaled<Isa>(static_cast<const int32_t*>(s.at) + at, s.unit);
+      return load_scaled<Isa>(static_cast<const int16_t*>(s.at) + at, s.unit);
+    }
+  float scales[16];
+  fetch_scales(s, first, scales);
+  return f32x16<Isa>::load(scales);
+}
+
 // Scores or weights of the keys that rows see, times the scales of these keys.
-template <class Isa, class Fetch, class Product>
-FOVEA_INLINE void scale_scores(const tile_job& job, const block& b, int row, int rows, Fetch fetch,
-                               Product product) {
+template <class Isa, class Product>
+FOVEA_INLINE void scale_scores(const tile_job& job, const block& b, int32_t kv_head, int row, int rows,
+                               bool of_keys, Product product) {
   int done = 0;
   each_run(b.runs, row, rows, [&](int from, int to) {
     int key = from & -16;
     if (key < done) key = done;
-    for (; key < to; key += 16) {
-      float scales[16];
-      fetch(b.first_key + key, scales);
-      const auto by = f32x16<Isa>::load(scales);
-      for (int r = row; r < row + rows; ++r) {
-        float* s = job.w->s + r * score_stride + key;
-        product(f32x16<Isa>::load(s), by).store(s);
-      }
+    while (key < to) {
+      const scale_place scales = place_of_scales(*job.p, of_keys, kv_head, b.first_key + key);
+      do {
+        const auto by = load_scales<Isa>(scales, b.first_key + key);
+        for (int r = row; r < row + rows; ++r) {
+          float* s = job.w->s + r * score_stride + key;
+          product(f32x16<Isa>::load(s), by).store(s);
+        }
+        key += 16;
+      } while (key < to && b.first_key + key < scales.end);
     }
     done = key;
   });
@@ -143,22 +234,20 @@ FOVEA_INLINE void scale_scores(const tile_job& job, const block& b, int row, int
 template <class Isa>
 void scale_by_keys(const tile_job& job, const block& b, int32_t kv_head, int row, int rows) {
   using vector = f32x16<Isa>;
-  scale_scores<Isa>(
-      job, b, row, rows, [&](int64_t key, float(&out)[16]) { scales_of_keys(*job.p, kv_head, key, out); },
-      [](const vector& score, const vector& by) FOVEA_LAMBDA_INLINE { return score * by; });
+  scale_scores<Isa>(job, b, kv_head, row, rows, true, [](const vector& score, const vector& by)
+                                                          FOVEA_LAMBDA_INLINE { return score * by; });
 }
 // A weight of 0 stays 0, whatever the scale of a hidden key is.
 template <class Isa>
 void scale_by_values(const tile_job& job, const block& b, int32_t kv_head, int row, int rows) {
   using vector = f32x16<Isa>;
-  scale_scores<Isa>(
-      job, b, row, rows, [&](int64_t key, float(&out)[16]) { scales_of_values(*job.p, kv_head, key, out); },
-      [](const vector& weight, const vector& by) FOVEA_LAMBDA_INLINE {
-        const auto product = weight * by;
-        return vector::each([&](int i) FOVEA_LAMBDA_INLINE {
-          return Isa::if_equal(weight.r[i], 0, weight.r[i], product.r[i]);
-        });
-      });
+  scale_scores<Isa>(job, b, kv_head, row, rows, false,
+                    [](const vector& weight, const vector& by) FOVEA_LAMBDA_INLINE {
+                      const auto product = weight * by;
+                      return vector::each([&](int i) FOVEA_LAMBDA_INLINE {
+                        return Isa::if_equal(weight.r[i], 0, weight.r[i], product.r[i]);
+                      });
+                    });
 }
 
 // Rounded to nearest even; a NaN stays one. `words` are as many as a register has lanes.

@@ -3,6 +3,7 @@
 #pragma once
 #include "f32/kernel/scores.hpp"
 #include "f32/kernel/stored_rows.hpp"
+#include "f32/kernel/values.hpp"
 
 namespace fovea::f32 {
 
@@ -53,33 +54,50 @@ FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, floa
 
 struct key_bytes {}; // in place of an element
 
+// Sums of numbers that were 2^24 times too large. Their bits do not change: a byte is an integer, so each
+// product and each sum is a multiple of the least denormal, and none was rounded because it is small. Only a
+// sum from 2^104 on may have become infinite: false if one is, or if it has to be.
 template <class Isa, class Shape>
-FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, float* s, int key, key_bytes) {
-  accumulator<Isa, Shape> acc;
-  acc.clear();
-  const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(k.depth);
-  const int8_t* at = static_cast<const int8_t*>(k.at) + (key - k.from) / 16 * panel;
-  rows_view<Isa, Shape::rows, ptrdiff_t> a(q, k.dim);
-  int left = k.dim;
+FOVEA_INLINE bool take_from_top(accumulator<Isa, Shape>& acc) {
+  using vector = typename accumulator<Isa, Shape>::vector;
+  acc.each([&](int, int, vector& x) FOVEA_LAMBDA_INLINE { x = x * vector::all(0x1p-24f); });
+  return !leaked(acc);
+}
+
+// One row, whose products are as many as the conversions. With four rows products are the limit, and shuffles
+// would take their place.
+template <class Shape>
+constexpr bool is_on_top = Shape::rows == 1 && Shape::vectors > 1;
+
+template <class Isa, class Shape, bool OnTop>
+FOVEA_INLINE void add_key_bytes(const int8_t* at, ptrdiff_t panel, const float* q, int dim,
+                                accumulator<Isa, Shape>& acc) {
+  rows_view<Isa, Shape::rows, ptrdiff_t> a(q, dim);
+  const auto add = [&](int i, int n, const f32x16<Isa>& y) FOVEA_LAMBDA_INLINE {
+#pragma GCC unroll 4
+    for (int m = 0; m < Shape::rows; ++m) acc.at[m][n] = fma_by(a(m, i), y, acc.at[m][n]);
+  };
+  int left = dim;
   for (; left >= 4; left -= 4, at += 64, a.move(4))
+    if constexpr (Shape::rows > 1) { // step by step: all numbers of q at once would take too many registers
+      quad<Isa> x[Shape::vectors];
+#pragma GCC unroll 8
+      for (int n = 0; n < Shape::vectors; ++n) x[n] = quad<Isa>(at + n * panel);
 #pragma GCC unroll 4
-    for (int n = 0; n < Shape::vectors; ++n) {
-      const quad<Isa> x(at + n * panel);
+      for (int i = 0; i < 4; ++i)
+#pragma GCC unroll 8
+        for (int n = 0; n < Shape::vectors; ++n) add(i, n, x[n].step(i));
+    } else {
+#pragma GCC unroll 8
+      for (int n = 0; n < Shape::vectors; ++n) {
+        if constexpr (OnTop) __builtin_prefetch(at + (n + Shape::vectors) * panel);
+        const quad<Isa> x(at + n * panel);
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) {
-        const auto y = x.step(i);
-#pragma GCC unroll 4
-        for (int m = 0; m < Shape::rows; ++m) acc.at[m][n] = fma_by(a(m, i), y, acc.at[m][n]);
+        for (int i = 0; i < 4; ++i) add(i, n, OnTop ? x.step_on_top(i) : x.step(i));
       }
     }
-  for (int i = 0; i < left; ++i)
-#pragma GCC unroll 4
-    for (int n = 0; n < Shape::vectors; ++n) {
-      const auto y = quad<Isa>(at + n * panel).any_step(i);
-#pragma GCC unroll 4
-      for (int m = 0; m < Shape::rows; ++m) acc.at[m][n] = fma_by(a(m, i), y, acc.at[m][n]);
-    }
-  acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + key + 16 * n); });
+  if constexpr (Shape::vectors == 1) // other shapes take whole fours
+    for (int i = 0; i < left; ++i) add(i, 0, quad<Isa>(at).step(i));
 }
 
 // One row and one panel.
@@ -87,6 +105,22 @@ template <class Isa, class Element>
 __attribute__((noinline)) void score_stored_panel(const stored_panels& k, const float* q, float* s, int key,
                                                   Element element) {
   score_stored_tile<Isa, shape<1, 1>>(k, q, s, key, element);
+}
+
+template <class Isa, class Shape>
+FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, float* s, int key, key_bytes) {
+  accumulator<Isa, Shape> acc;
+  acc.clear();
+  const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(k.depth);
+  const int8_t* at = static_cast<const int8_t*>(k.at) + (key - k.from) / 16 * panel;
+  constexpr bool on_top = is_on_top<Shape>;
+  add_key_bytes<Isa, Shape, on_top>(at, panel, q, k.dim, acc);
+  if constexpr (on_top)
+    if (!take_from_top(acc)) {
+      for (int n = 0; n < Shape::vectors; ++n) score_stored_panel<Isa>(k, q, s, key + 16 * n, key_bytes{});
+      return;
+    }
+  acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + key + 16 * n); });
 }
 
 // One row has few chains: with sixteen lanes it takes twice as many panels at once.
@@ -101,13 +135,32 @@ __attribute__((noinline)) void score_stored_panels(const stored_panels& panels, 
   by_few_rows<Isa>(row, rows, [&](auto shape_of_rows, int first) FOVEA_LAMBDA_INLINE {
     using whole = shape_of_scores<Isa, decltype(shape_of_rows)>;
     int key = k.from;
-    for (; key <= k.to - 16 * whole::vectors; key += 16 * whole::vectors)
+    const int to = std::is_same_v<Element, key_bytes> && k.dim % 4 ? key : k.to;
+    for (; key <= to - 16 * whole::vectors; key += 16 * whole::vectors)
       score_stored_tile<Isa, whole>(k, rows_of_q(first), s + first * score_stride, key, Element{});
-    if constexpr (whole::vectors > 1)
+    if constexpr (whole::vectors > 1 || whole::rows > 1)
       for (; key < k.to; key += 16)
         for (int r = first; r < first + whole::rows; ++r)
           score_stored_panel<Isa>(k, rows_of_q(r), s + r * score_stride, key, Element{});
   });
+}
+
+// Panels from key .. to-1 of a block: as they stand, or packed from rows, as many as one pass takes.
+template <class Isa>
+FOVEA_INLINE stored_panels panels_from(const tile_job& job, const block& b, int32_t kv_head, int key, int to) {
+  const plan& p = *job.p;
+  const stored_tensor& k = p.stored.k;
+  if (k.panels) {
+    const stored_place place = stored_keys(p, kv_head, b.first_key + key);
+    return {place.at, key, static_cast<int>(smaller(to, place.end - b.first_key)) & -16, p.dim, k.width};
+  }
+  const int room = job.w->panel_room * 4 / k.bytes, most = room < 8 ? room : 8,
+            end = to - key < 16 * most ? to : key + 16 * most;
+  const ptrdiff_t panel_bytes = 16 * static_cast<ptrdiff_t>(p.dim) * k.bytes;
+  char* panel = reinterpret_cast<char*>(job.w->panels);
+  for (int at = key; at < end; at += 16, panel += panel_bytes)
+    pack_words<Isa>(p, kv_head, b.first_key + at, panel);
+  return {job.w->panels, key, end, p.dim, p.dim};
 }
 
 template <class Isa>
@@ -115,16 +168,14 @@ void score_stored(const tile_job& job, const block& b, int32_t kv_head, int row,
   const plan& p = *job.p;
   each_run(b.runs, row, rows, [&](int from, int to) {
     for (int key = from & -16; key < to;) {
-      const stored_place place = stored_keys(p, kv_head, b.first_key + key);
-      const int end = static_cast<int>(smaller(up16(to), place.end - b.first_key)) & -16;
-      const stored_panels k{place.at, key, end, p.dim, p.stored.k.width};
+      const stored_panels k = panels_from<Isa>(job, b, kv_head, key, up16(to));
       if (p.stored.k.bytes == 1)
         score_stored_panels<Isa, key_bytes>(k, job.w->q, job.w->s, row, rows);
       else
         with_halves(p.stored.k.dtype, [&](auto element) {
           score_stored_panels<Isa, decltype(element)>(k, job.w->q, job.w->s, row, rows);
         });
-      key = end;
+      key = k.to;
     }
   });
 }

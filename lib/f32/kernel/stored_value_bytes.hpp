@@ -18,105 +18,141 @@ inline bool act_together(const block& b, int row, int rows) {
   return true;
 }
 
-// Calls use(shape, group) for all rows that have something to do: several at once where they see the same
-// keys.
-template <class Isa, class Element, class Use>
-FOVEA_INLINE void each_few(const block& b, int row, int rows, Use use) {
-  const auto group_at = [&](int r, int count) {
-    value_group<Element> g{};
-    g.row = r;
-    g.finishes = b.writes_output && r + count <= b.finished_after;
-    return g;
-  };
-  by_few_rows<Isa>(row, rows, [&](auto shape_of_rows, int r) FOVEA_LAMBDA_INLINE {
-    using whole = decltype(shape_of_rows);
-    if (whole::rows > 1 && act_together(b, r, whole::rows)) {
-      if (group_works(b, r, whole::rows)) use(whole{}, group_at(r, whole::rows));
-      return;
-    }
-    for (int i = r; i < r + whole::rows; ++i)
-      if (group_works(b, i, 1)) use(stored_shape<Isa, 1>{}, group_at(i, 1));
-  });
+// Rows that go together.
+struct few_rows {
+  int row, count;
+  bool finishes;
+};
+template <class Isa>
+using all_few_rows = few_rows[Isa::rows + 4];
+
+// Rows row .. row + rows-1 that have something to do: four at once where they see the same keys. Three rows
+// alone are four, too: tiles of floats fill up groups.
+template <class Isa>
+__attribute__((noinline)) int find_few(const block& b, int row, int rows, all_few_rows<Isa>& found) {
+  constexpr int most = std::is_void_v<stored_shape<Isa, 4>> ? 1 : 4;
+  const int end = row + (rows == 3 && most == 4 ? 4 : rows);
+  int count = 0;
+  for (int r = row, n; r < end; r += n) {
+    n = end - r >= most && act_together(b, r, most) ? most : 1;
+    if (group_works(b, r, n)) found[count++] = {r, n, b.writes_output && r + n <= b.finished_after};
+  }
+  return count;
 }
 
+// Calls use(shape, group) for them.
+template <class Isa, class Element, class Use>
+FOVEA_INLINE void each_few(const block& b, int row, int rows, Use use) {
+  all_few_rows<Isa> found;
+  const int count = find_few<Isa>(b, row, rows, found);
+  for (int i = 0; i < count; ++i) {
+    value_group<Element> g{};
+    g.row = found[i].row;
+    g.finishes = found[i].finishes;
+    if constexpr (!std::is_void_v<stored_shape<Isa, 4>>)
+      if (found[i].count > 1) {
+        use(stored_shape<Isa, 4>{}, g);
+        continue;
+      }
+    use(stored_shape<Isa, 1>{}, g);
+  }
+}
+
+// Two rows of two KV heads: 64 columns of one row are four chains with sixteen lanes, whose latency takes
+// longer than all else.
+struct rows_of_two_heads : shape<2, 4> {};
+template <class Shape>
+constexpr bool is_of_two_heads = std::is_same_v<Shape, rows_of_two_heads>;
+
 // Sums of columns from `column` on, a multiple of sixteen, over all keys that the rows see.
-template <class Isa, class Shape>
+template <class Isa, class Shape, bool OnTop = false>
 FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head, int row, int column,
                             accumulator<Isa, Shape>& acc) {
   const plan& p = *job.p;
   const float* weights = job.w->s + row * score_stride;
   acc.clear();
-  for (int run = b.runs.first; run < 2; ++run)
-    for (int key = b.runs.from[run][row], to = b.runs.to[run][row]; key < to;) {
-      const int panel = key & -64, end = panel + 64 < to ? panel + 64 : to;
-      const auto* at = static_cast<const int8_t*>(stored_values(p, kv_head, b.first_key + panel).at) +
-                       column * 64;
-      for (int four = key & -4; four < end; four += 4) {
-        const float* w = weights + four;
-        ptrdiff_t stride = score_stride;
-        float edge[4 * Shape::rows];
-        if (four < key || four + 4 > end) { // keys that the rows do not see get a weight of 0
-          for (int m = 0; m < Shape::rows; ++m)
-            for (int i = 0; i < 4; ++i)
-              edge[4 * m + i] = four + i < key || four + i >= end ? 0 : w[m * score_stride + i];
-          w = edge;
-          stride = 4;
-        }
+  constexpr int heads = is_of_two_heads<Shape> ? 2 : 1, rows = Shape::rows / heads; // of each
+  const ptrdiff_t head = p.stored.v.head;
+  const auto add_four = [&](const int8_t* at, const float* w, ptrdiff_t stride) FOVEA_LAMBDA_INLINE {
+#pragma GCC unroll 2
+    for (int h = 0; h < heads; ++h)
 #pragma GCC unroll 4
-        for (int n = 0; n < Shape::vectors; ++n) {
-          const quad<Isa> x(at + (four - panel) * 16 + n * 1024);
+      for (int n = 0; n < Shape::vectors; ++n) {
+        const quad<Isa> x(at + h * head + n * 1024);
 #pragma GCC unroll 4
-          for (int i = 0; i < 4; ++i) {
-            const auto y = x.step(i);
+        for (int i = 0; i < 4; ++i) {
+          const auto y = OnTop ? x.step_on_top(i) : x.step(i);
 #pragma GCC unroll 4
-            for (int m = 0; m < Shape::rows; ++m) acc.at[m][n] = fma_by(w[m * stride + i], y, acc.at[m][n]);
-          }
+          for (int m = h * rows; m < h * rows + rows; ++m)
+            acc.at[m][n] = fma_by(w[m * stride + i], y, acc.at[m][n]);
         }
       }
-      key = end;
+  };
+  const ptrdiff_t panel_bytes = 64 * static_cast<ptrdiff_t>(p.stored.v.width);
+  for (int run = b.runs.first; run < 2; ++run)
+    for (int key = b.runs.from[run][row], to = b.runs.to[run][row]; key < to;) {
+      const stored_place place = stored_values(p, kv_head, b.first_key + (key & -64));
+      const int end = static_cast<int>(smaller(to, place.end - b.first_key));
+      for (const int8_t* at = static_cast<const int8_t*>(place.at) + column * 64; key < end;
+           at += panel_bytes) {
+        const int next = (key | 63) + 1 < end ? (key | 63) + 1 : end;
+        for (int four = key & -4; four < next; four += 4) {
+          const float* w = weights + four;
+          ptrdiff_t stride = score_stride;
+          float edge[4 * Shape::rows];
+          if (four < key || four + 4 > next) { // keys that the rows do not see get a weight of 0
+            for (int m = 0; m < Shape::rows; ++m)
+              for (int i = 0; i < 4; ++i)
+                edge[4 * m + i] = four + i < key || four + i >= next ? 0 : w[m * score_stride + i];
+            w = edge;
+            stride = 4;
+          }
+          add_four(at + (four & 63) * 16, w, stride);
+        }
+        key = next;
+      }
     }
 }
 
-// The last columns of a row stand in a vector that ends with the row: it begins in the panel before.
-template <class Isa>
-__attribute__((noinline)) void add_last_bytes(const tile_job& job, const block& b, int32_t kv_head,
-                                              const value_phase<s8_element>& z,
-                                              const value_group<s8_element>& g) {
-  using two = shape<1, 2>;
-  using one = shape<1, 1>;
-  const int column = z.width - 16;
-  accumulator<Isa, one> last;
-  if (z.v_dim < 16) {
-    add_quads<Isa, one>(job, b, kv_head, g.row, 0, last);
-    return store_tile(z, g, columns<s8_element>{0, 0, z.v_dim}, last);
-  }
-  accumulator<Isa, two> both;
-  add_quads<Isa, two>(job, b, kv_head, g.row, column - 16, both);
-  float sums[32];
-  both.at[0][0].store(sums);
-  both.at[0][1].store(sums + 16);
-  last.at[0][0] = f32x16<Isa>::load(sums + z.v_dim % 16);
-  store_tile(z, g, whole_columns<s8_element>{{column, z.v_dim - 16, 16}}, last);
-}
-
 template <class Isa, class Shape>
-FOVEA_INLINE void add_byte_tile(const tile_job& job, const block& b, int32_t kv_head,
+FOVEA_INLINE bool add_byte_tile(const tile_job& job, const block& b, int32_t kv_head,
                                 const value_phase<s8_element>& z, const value_group<s8_element>& g, int c) {
+  constexpr bool on_top = is_on_top<Shape> || is_of_two_heads<Shape>;
   accumulator<Isa, Shape> acc;
-  add_quads<Isa, Shape>(job, b, kv_head, g.row, c, acc);
+  add_quads<Isa, Shape, on_top>(job, b, kv_head, g.row, c, acc);
+  if constexpr (on_top)
+    if (!take_from_top(acc)) return false;
   store_tile(z, g, whole_columns<s8_element>{{c, c, 16}}, acc);
+  return true;
 }
 
-// Columns from c on that fill no tile, row by row.
+template <class Isa>
+__attribute__((noinline)) void sum_bytes(const tile_job& job, const block& b, int32_t kv_head, int row,
+                                         int column, float* sums) {
+  accumulator<Isa, shape<1, 1>> acc;
+  add_quads<Isa, shape<1, 1>>(job, b, kv_head, row, column, acc);
+  acc.at[0][0].store(sums);
+}
+
+// Columns from `first` on that fill no tile, or whose sums are infinite in it, row by row. The last columns
+// of a row stand in a vector that ends with the row: it begins among the sixteen before.
 template <class Isa>
 __attribute__((noinline)) void add_rest_of_bytes(const tile_job& job, const block& b, int32_t kv_head,
                                                  const value_phase<s8_element>& z, value_group<s8_element> g,
                                                  int rows, int first) {
-  for (const int end = g.row + rows; g.row < end; ++g.row) {
-    int c = first;
-    for (; c + 16 <= z.v_dim; c += 16) add_byte_tile<Isa, shape<1, 1>>(job, b, kv_head, z, g, c);
-    if (c < z.v_dim) add_last_bytes<Isa>(job, b, kv_head, z, g);
-  }
+  for (const int end = g.row + rows; g.row < end; ++g.row)
+    for (int c = first; c < z.v_dim; c += 16) {
+      const int at = column_at(c, z.v_dim);
+      float sums[32];
+      if (at < c) sum_bytes<Isa>(job, b, kv_head, g.row, c - 16, sums);
+      sum_bytes<Isa>(job, b, kv_head, g.row, c, sums + 16);
+      accumulator<Isa, shape<1, 1>> acc;
+      acc.at[0][0] = f32x16<Isa>::load(sums + 16 - (c - at));
+      if (z.v_dim < 16)
+        store_tile(z, g, columns<s8_element>{0, 0, z.v_dim}, acc);
+      else
+        store_tile(z, g, whole_columns<s8_element>{{c, at, 16}}, acc);
+    }
 }
 
 template <class Isa, class Shape>
@@ -125,7 +161,7 @@ __attribute__((noinline)) void add_byte_tiles(const tile_job& job, const block& 
                                               const value_group<s8_element>& g) {
   constexpr int width = 16 * Shape::vectors;
   int c = 0;
-  for (; c + width <= z.v_dim; c += width) add_byte_tile<Isa, Shape>(job, b, kv_head, z, g, c);
+  while (c + width <= z.v_dim && add_byte_tile<Isa, Shape>(job, b, kv_head, z, g, c)) c += width;
   if (c < z.v_dim) add_rest_of_bytes<Isa>(job, b, kv_head, z, g, Shape::rows, c);
 }
 
@@ -151,20 +187,49 @@ void add_bytes_by_columns(const tile_job& job, const block& b, int32_t kv_head,
   }
 }
 
+// Rows `row` and row + 1, of this KV head and of the next one.
 template <class Isa>
-void add_value_bytes(const tile_job& job, const block& b, int32_t kv_head, int row, int rows) {
-  const value_phase<s8_element> z(job, b, {nullptr, 0, 0, nullptr, b.first_key, kv_head});
-  if constexpr (Isa::lanes > 1) {
-    each_few<Isa, s8_element>(b, row, rows, [&](auto s, const value_group<s8_element>& g) {
-      add_byte_tiles<Isa, decltype(s)>(job, b, kv_head, z, g);
-    });
-  } else {
-    for (int r = row; r < row + rows; ++r) {
-      if (!group_works(b, r, 1)) continue;
-      value_group<s8_element> g{};
-      g.row = r;
-      g.finishes = b.writes_output && r < b.finished_after;
-      add_bytes_by_columns<Isa>(job, b, kv_head, z, g);
+__attribute__((noinline)) void add_bytes_of_two_heads(const tile_job& job, const block& b, int32_t kv_head,
+                                                      const value_phase<s8_element>& z,
+                                                      value_group<s8_element> g) {
+  int c = 0;
+  while (c + 64 <= z.v_dim && add_byte_tile<Isa, rows_of_two_heads>(job, b, kv_head, z, g, c)) c += 64;
+  if (c == z.v_dim) return;
+  add_rest_of_bytes<Isa>(job, b, kv_head, z, g, 1, c);
+  ++g.row;
+  add_rest_of_bytes<Isa>(job, b, kv_head + 1, z, g, 1, c);
+}
+
+// Do two heads of one row each go together? They see the same keys, and finish together.
+inline bool pairs_heads(const tile_job& job, const block& b, int row) {
+  return job.p->v_dim >= 64 && !job.p->segments && act_together(b, row, 2) && group_works(b, row, 2);
+}
+
+template <class Isa>
+void add_value_bytes(const tile_job& job, const block& b, int heads, int rows) {
+  for (int h = 0, row = 0; h < heads; ++h, row += rows) {
+    const int32_t kv_head = job.kv_head + h;
+    const value_phase<s8_element> z(job, b, {nullptr, 0, 0, nullptr, b.first_key, kv_head});
+    value_group<s8_element> g{};
+    if constexpr (Isa::lanes == 16)
+      if (rows == 1 && h + 1 < heads && pairs_heads(job, b, row)) {
+        g.row = row;
+        g.finishes = b.writes_output && row + 2 <= b.finished_after;
+        add_bytes_of_two_heads<Isa>(job, b, kv_head, z, g);
+        ++h, ++row;
+        continue;
+      }
+    if constexpr (Isa::lanes > 1) {
+      each_few<Isa, s8_element>(b, row, rows, [&](auto s, const value_group<s8_element>& few) {
+        add_byte_tiles<Isa, decltype(s)>(job, b, kv_head, z, few);
+      });
+    } else {
+      for (int r = row; r < row + rows; ++r) {
+        if (!group_works(b, r, 1)) continue;
+        g.row = r;
+        g.finishes = b.writes_output && r < b.finished_after;
+        add_bytes_by_columns<Isa>(job, b, kv_head, z, g);
+      }
     }
   }
 }

@@ -74,18 +74,21 @@ __attribute__((noinline)) void add_stored_rows(const value_phase<Element>& z, co
 }
 
 template <class Isa>
-void add_stored_values(const tile_job& job, const block& b, int32_t kv_head, int row, int rows) {
+void add_stored_values(const tile_job& job, const block& b, int heads, int rows) {
   const plan& p = *job.p;
   const stored_tensor& t = p.stored.v;
-  if (t.panels) return add_value_bytes<Isa>(job, b, kv_head, row, rows);
+  if (t.panels) return add_value_bytes<Isa>(job, b, heads, rows);
   const int64_t first = larger(b.first_key, p.see.first_key);
   with_element(t.dtype, [&](auto element) {
     using type = decltype(element);
     using stored = typename type::stored;
-    const stored* at = p.segments ? nullptr : static_cast<const stored*>(stored_values(p, kv_head, first).at);
-    const value_rows<type> v{at,         t.token,     static_cast<int>(first - b.first_key),
-                             p.segments, b.first_key, kv_head};
-    add_stored_rows<Isa>(value_phase<type>(job, b, v), b, row, rows);
+    for (int h = 0; h < heads; ++h) {
+      const int32_t kv_head = job.kv_head + h;
+      const stored* at = p.segments ? nullptr : static_cast<const stored*>(stored_values(p, kv_head, first).at);
+      const value_rows<type> v{at,         t.token,     static_cast<int>(first - b.first_key),
+                               p.segments, b.first_key, kv_head};
+      add_stored_rows<Isa>(value_phase<type>(job, b, v), b, h * rows, rows);
+    }
   });
 }
 
