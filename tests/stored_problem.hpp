@@ -13,7 +13,7 @@ struct types {
   const char* why;
   int32_t q, k, v, out;
   int32_t k_layout = FOVEA_ROWS, v_layout = FOVEA_ROWS;
-  bool scaled = false; // bytes have scales: powers of two, so that floats have exactly the same products
+  bool scaled = false;    // bytes have scales: powers of two, so that floats have exactly the same products
   int32_t scale_step = 3; // from the scale of a token to the next one
 };
 

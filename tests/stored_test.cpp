@@ -120,7 +120,8 @@ std::vector<int8_t> byte_panels(bool keys, int32_t heads, int32_t tokens, int32_
         row[static_cast<size_t>(c)] = static_cast<int8_t>((37 * j + 11 * c + 71 * h + j / 7 * c) % 255 - 127);
       if (keys) row[1] = row[0];
       int8_t* const to = panels_of_heads.data() + h * head;
-      CHECK((keys ? fovea_fixed_pack_keys : fovea_fixed_pack_values)(to, j, row.data(), 0, 1, dim) == FOVEA_OK);
+      CHECK((keys ? fovea_fixed_pack_keys : fovea_fixed_pack_values)(to, j, row.data(), 0, 1, dim) ==
+            FOVEA_OK);
     }
   return panels_of_heads;
 }
@@ -153,7 +154,8 @@ TEST_CASE("stored: sums of bytes of all sizes") {
           a.queries = 1, a.keys = keys;
           isas::for_each([&](int32_t isa) {
             const int32_t scalar = isas::promises_bits(isa) ? FOVEA_SCALAR : FOVEA_SCALAR_NO_FMA;
-            if (!fovea_has_isa(scalar) || (isa == FOVEA_NEON && exponent < -100)) return; // no denormals there
+            if (!fovea_has_isa(scalar) || (isa == FOVEA_NEON && exponent < -100))
+              return; // no denormals there
             a.isa = scalar;
             CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
             expected = out;

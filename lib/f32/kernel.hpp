@@ -33,6 +33,7 @@ struct workspace {
 // Up to four rows take panels of halves and bytes, and values of these types, from where they stand. More
 // rows take floats that they share.
 constexpr int stored_rows = 4;
+constexpr int stored_row_panels = 8; // of rows of K, packed at a time
 
 // Panels of a KV head that are packed once for all of its tiles. No tile needs a panel before those of the
 // tile before it, so one range says which are there.

@@ -144,8 +144,12 @@ scale_place place_of_scales(const plan& p, bool of_keys, int32_t kv_head, int64_
     return {moved(s.data, kv_head * s.head, bytes), s.token, p.see.first_key, p.keys_end, s.unit, of_keys};
   const fovea_segment& at = segment_of(*p.segments, key);
   const void* data = of_keys ? static_cast<const void*>(at.key_multipliers) : at.value_weights;
-  return {moved(data, kv_head * stride_or(at.table_head_stride, at.keys), bytes), 1, at.first_key,
-          at.first_key + int64_t{at.keys}, s.unit, of_keys};
+  return {moved(data, kv_head * stride_or(at.table_head_stride, at.keys), bytes),
+          1,
+          at.first_key,
+          at.first_key + int64_t{at.keys},
+          s.unit,
+          of_keys};
 }
 
 void fetch_scales(const scale_place& s, int64_t first, float (&out)[16]) {

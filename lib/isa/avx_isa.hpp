@@ -64,7 +64,8 @@ FOVEA_INLINE void copy_first_halves(uint16_t* to, const uint16_t* p, int n) {
 
 // For shuffles within 128 bits that move byte i of each four to their top, over zeros.
 FOVEA_INLINE __m128i byte_order(int i) {
-  return _mm_add_epi32(_mm_setr_epi32(0x00808080, 0x04808080, 0x08808080, 0x0c808080), _mm_set1_epi32(i << 24));
+  return _mm_add_epi32(_mm_setr_epi32(0x00808080, 0x04808080, 0x08808080, 0x0c808080),
+                       _mm_set1_epi32(i << 24));
 }
 
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
@@ -93,7 +94,8 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
   }
   static constexpr bool shuffles_bytes = true;
   static FOVEA_INLINE reg byte_on_top(reg x, int i) {
-    return _mm256_castsi256_ps(_mm256_shuffle_epi8(_mm256_castps_si256(x), _mm256_broadcastsi128_si256(byte_order(i))));
+    return _mm256_castsi256_ps(
+        _mm256_shuffle_epi8(_mm256_castps_si256(x), _mm256_broadcastsi128_si256(byte_order(i))));
   }
   static FOVEA_INLINE void store_halves(uint16_t* p, reg x) {
     const __m256i order = _mm256_broadcastsi128_si256(

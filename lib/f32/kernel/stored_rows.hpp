@@ -76,7 +76,8 @@ FOVEA_INLINE void store_halves(uint16_t* out, typename Isa::reg x) {
   } else {
     using halves = typename lane_words<Isa::lanes>::halves;
     const auto words = same_bits<words_of<Isa>>(x);
-    const halves low = __builtin_convertvector(words, halves), high = __builtin_convertvector(words >> 16, halves);
+    const halves low = __builtin_convertvector(words, halves),
+                 high = __builtin_convertvector(words >> 16, halves);
     std::memcpy(out, &low, sizeof low);
     std::memcpy(out + 16, &high, sizeof high);
   }
@@ -234,8 +235,8 @@ FOVEA_INLINE void scale_scores(const tile_job& job, const block& b, int32_t kv_h
 template <class Isa>
 void scale_by_keys(const tile_job& job, const block& b, int32_t kv_head, int row, int rows) {
   using vector = f32x16<Isa>;
-  scale_scores<Isa>(job, b, kv_head, row, rows, true, [](const vector& score, const vector& by)
-                                                          FOVEA_LAMBDA_INLINE { return score * by; });
+  scale_scores<Isa>(job, b, kv_head, row, rows, true,
+                    [](const vector& score, const vector& by) FOVEA_LAMBDA_INLINE { return score * by; });
 }
 // A weight of 0 stays 0, whatever the scale of a hidden key is.
 template <class Isa>

@@ -147,15 +147,16 @@ __attribute__((noinline)) void score_stored_panels(const stored_panels& panels, 
 
 // Panels from key .. to-1 of a block: as they stand, or packed from rows, as many as one pass takes.
 template <class Isa>
-FOVEA_INLINE stored_panels panels_from(const tile_job& job, const block& b, int32_t kv_head, int key, int to) {
+FOVEA_INLINE stored_panels panels_from(const tile_job& job, const block& b, int32_t kv_head, int key,
+                                       int to) {
   const plan& p = *job.p;
   const stored_tensor& k = p.stored.k;
   if (k.panels) {
     const stored_place place = stored_keys(p, kv_head, b.first_key + key);
     return {place.at, key, static_cast<int>(smaller(to, place.end - b.first_key)) & -16, p.dim, k.width};
   }
-  const int room = job.w->panel_room * 4 / k.bytes, most = room < 8 ? room : 8,
-            end = to - key < 16 * most ? to : key + 16 * most;
+  const int64_t room = smaller(job.w->panel_room * int64_t{4} / k.bytes, stored_row_panels);
+  const int end = static_cast<int>(smaller(to, key + 16 * room));
   const ptrdiff_t panel_bytes = 16 * static_cast<ptrdiff_t>(p.dim) * k.bytes;
   char* panel = reinterpret_cast<char*>(job.w->panels);
   for (int at = key; at < end; at += 16, panel += panel_bytes)

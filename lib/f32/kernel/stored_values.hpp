@@ -84,7 +84,8 @@ void add_stored_values(const tile_job& job, const block& b, int heads, int rows)
     using stored = typename type::stored;
     for (int h = 0; h < heads; ++h) {
       const int32_t kv_head = job.kv_head + h;
-      const stored* at = p.segments ? nullptr : static_cast<const stored*>(stored_values(p, kv_head, first).at);
+      const stored* at = p.segments ? nullptr
+                                    : static_cast<const stored*>(stored_values(p, kv_head, first).at);
       const value_rows<type> v{at,         t.token,     static_cast<int>(first - b.first_key),
                                p.segments, b.first_key, kv_head};
       add_stored_rows<Isa>(value_phase<type>(job, b, v), b, h * rows, rows);
