@@ -89,6 +89,17 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
     const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
   }
+  static constexpr bool mixes_bf16 = true;
+  static FOVEA_INLINE void load_mixed(const uint16_t* p, reg (&x)[2]) {
+    const __m256i pairs = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    x[0] = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
+    x[1] = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32(-65536)));
+  }
+  static FOVEA_INLINE void unmix(reg (&x)[2]) {
+    const __m256 low = low_pairs(x[0], x[1]), high = high_pairs(x[0], x[1]);
+    x[0] = _mm256_permute2f128_ps(low, high, 0x20);
+    x[1] = _mm256_permute2f128_ps(low, high, 0x31);
+  }
   static FOVEA_INLINE reg load_s8(const int8_t* p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }

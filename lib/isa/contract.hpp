@@ -44,6 +44,9 @@ struct isa_defaults {
   static constexpr bool converts_f16 = false;
   // load_bf16(p): the same of bfloat16, where the compiler makes too much of it.
   static constexpr bool widens_bf16 = false;
+  // load_mixed(p, x): two registers of bfloat16 numbers, in an order that takes fewer operations. unmix(x) puts
+  // them in order.
+  static constexpr bool mixes_bf16 = false;
   // store_f16(p, x): a register rounded to float16 numbers, by an instruction.
   static constexpr bool narrows_f16 = false;
   // load_s8(p): a register of bytes as floats, where the compiler makes too much of it.
@@ -157,6 +160,11 @@ constexpr bool keeps_contract() {
     static_assert(std::is_same_v<decltype(&Isa::store_f16), void (*)(uint16_t*, reg)>, "store_f16");
   if constexpr (Isa::widens_bf16)
     static_assert(std::is_same_v<decltype(&Isa::load_bf16), reg (*)(const uint16_t*)>, "load_bf16");
+  if constexpr (Isa::mixes_bf16) {
+    static_assert(std::is_same_v<decltype(&Isa::load_mixed), void (*)(const uint16_t*, reg(&)[2])>,
+                  "load_mixed");
+    static_assert(std::is_same_v<decltype(&Isa::unmix), void (*)(reg(&)[2])>, "unmix");
+  }
   if constexpr (Isa::widens_s8)
     static_assert(std::is_same_v<decltype(&Isa::load_s8), reg (*)(const int8_t*)>, "load_s8");
   if constexpr (Isa::shuffles_bytes) {

@@ -7,12 +7,24 @@
 
 namespace fovea::f32 {
 
-template <class Element>
+// Lanes never mix in a product, so a tile may hold its sums in another order until it stores them. With four
+// rows the products are the limit, and nothing is gained.
+template <class Isa, class Shape, class Element>
 struct load_stored : load_whole {
+  static constexpr bool mixes = Isa::mixes_bf16 && Shape::rows == 1 && std::is_same_v<Element, bf16_element>;
   static FOVEA_INLINE void fetch(const typename Element::stored*) {}
   template <class Vector>
   static FOVEA_INLINE Vector load(const typename Element::stored* p) {
-    return Element::load(p, Vector{});
+    if constexpr (mixes) {
+      Vector x;
+      Isa::load_mixed(p, x.r);
+      return x;
+    } else {
+      return Element::load(p, Vector{});
+    }
+  }
+  static FOVEA_INLINE void put_in_order(accumulator<Isa, Shape>& acc) {
+    if constexpr (mixes) acc.each([](int, int, auto& x) FOVEA_LAMBDA_INLINE { Isa::unmix(x.r); });
   }
 };
 
@@ -48,7 +60,8 @@ FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, floa
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(k.dim);
   const auto* at = static_cast<const typename Element::stored*>(k.at) + (key - k.from) / 16 * panel;
   tile(rows_view<Isa, Shape::rows, ptrdiff_t>(q, k.dim), panels_view{at, panel, static_cast<ptrdiff_t>(16)},
-       k.dim, load_stored<Element>{}, acc);
+       k.dim, load_stored<Isa, Shape, Element>{}, acc);
+  load_stored<Isa, Shape, Element>::put_in_order(acc);
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + key + 16 * n); });
 }
 

@@ -16,8 +16,9 @@ FOVEA_INLINE void stored_value_tile(const value_phase<Element>& z, const key_run
     for (int key = runs.from[run][g.row], to = runs.to[run][g.row], count; key < to; key += count) {
       count = z.v.map ? z.v.side_by_side(key, to) : to - key;
       tile(weights_view<Isa, Shape>(s + key, {}), panels_view{z.v.row(key) + c.at, Shape::lanes, z.v.stride},
-           count, c, acc);
+           count, load_stored<Isa, Shape, Element>{}, acc);
     }
+  load_stored<Isa, Shape, Element>::put_in_order(acc);
   if (z.masked && leaked(acc))
     return exact_values<Isa, Shape::lanes, Element>(z, runs, g, Shape::rows, Shape::vectors,
                                                     columns<Element>(c));
