@@ -44,8 +44,8 @@ struct isa_defaults {
   static constexpr bool converts_f16 = false;
   // load_bf16(p): the same of bfloat16, where the compiler makes too much of it.
   static constexpr bool widens_bf16 = false;
-  // load_mixed(p, x): two registers of bfloat16 numbers, in an order that takes fewer operations. unmix(x) puts
-  // them in order.
+  // load_mixed(p, x): two registers of bfloat16 numbers, in an order that takes fewer operations. unmix(x)
+  // puts them in order.
   static constexpr bool mixes_bf16 = false;
   // store_f16(p, x): a register rounded to float16 numbers, by an instruction.
   static constexpr bool narrows_f16 = false;

@@ -61,8 +61,8 @@ struct quad {
   FOVEA_INLINE f32x16<Isa> step(int i) const {
     return each([&](const integers& x) FOVEA_LAMBDA_INLINE { return (x << (24 - 8 * i)) >> 24; });
   }
-  // 2^24 times as much, which takes one operation less: the byte moves to the top of its lane, and no sign has
-  // to come down again.
+  // 2^24 times as much, which takes one operation less: the byte moves to the top of its lane, and no sign
+  // has to come down again.
   FOVEA_INLINE f32x16<Isa> step_on_top(int i) const {
     return each([&](const integers& x) FOVEA_LAMBDA_INLINE {
       if (i == 3) return x & top_byte;
