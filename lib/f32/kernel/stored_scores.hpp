@@ -103,7 +103,7 @@ FOVEA_INLINE void add_key_bytes(const int8_t* at, ptrdiff_t panel, const float* 
     } else {
 #pragma GCC unroll 8
       for (int n = 0; n < Shape::vectors; ++n) {
-        if constexpr (OnTop) __builtin_prefetch(at + (n + Shape::vectors) * panel);
+        if constexpr (OnTop) prefetch_row<first_cache>(at + n * panel, Shape::vectors, panel);
         const quad<Isa> x(at + n * panel);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) add(i, n, OnTop ? x.step_on_top(i) : x.step(i));
