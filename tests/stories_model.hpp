@@ -8,12 +8,13 @@
 
 #include "data.hpp"
 #include "examples/stories/decoder.hpp"
+#include "examples/stories/llama2c.hpp"
 
 namespace stories_model {
 
 using stories::shape;
 
-constexpr shape small = {48, 40, 2, 6, 2, 37, 48, 0}; // no width is a multiple of a panel
+constexpr shape small = {48, 40, 2, 6, 2, 37, 144, 0}; // no width is a multiple of a panel
 
 // The bytes of a file, aligned.
 class file_bytes {
@@ -88,11 +89,12 @@ struct reader {
   stories::decoder decoder;
   std::vector<float> logits; // of all tokens that were read
 
-  reader(const stories::model& m, int32_t tokens, int32_t rows, int32_t isa = FOVEA_ISA_BEST)
-      : caches(stories::caches_size(m.of, tokens)),
+  reader(const stories::model& m, int32_t tokens, int32_t rows, const stories::arithmetic& how = {},
+         int32_t cache = FOVEA_F32)
+      : caches(stories::caches_size(m.of, tokens, cache)),
         numbers(stories::numbers_size(m.of, rows)),
-        scratch(stories::scratch_size(m.of, rows)),
-        decoder(m, {caches.data(), numbers.data(), tokens, rows}, {isa, FOVEA_FIXED_BEST}) {}
+        scratch(stories::scratch_size(m.of, rows, cache)),
+        decoder(m, {caches.data(), numbers.data(), tokens, rows, cache}, how) {}
 
   // Seeded tokens at the positions that come next.
   int32_t read(int32_t count) {
@@ -106,31 +108,50 @@ struct reader {
   }
 };
 
+// Logits of `count` seeded tokens, `rows` of them read at once.
+inline std::vector<float> logits_by(const stories::model& m, int32_t count, int32_t rows,
+                                    const stories::arithmetic& how = {}, int32_t cache = FOVEA_F32) {
+  CAPTURE(rows);
+  reader r(m, count, rows, how, cache);
+  REQUIRE(r.decoder.begin() == FOVEA_OK);
+  for (int32_t at = 0; at < count; at += rows)
+    REQUIRE(r.read(rows < count - at ? rows : count - at) == FOVEA_OK);
+  return r.logits;
+}
+
 // Llama's decoder as its formula says, in double: the logits of the seeded tokens at 0 .. count-1.
 inline std::vector<double> reference(const stories::model_file& f, int32_t count) {
   const shape& s = f.of;
+  const double epsilon = s.norm_epsilon > 0 ? static_cast<double>(s.norm_epsilon) : 1e-5;
+  const double base = f.rope.base > 0 ? static_cast<double>(f.rope.base) : 10000;
   using row = std::vector<double>;
-  const auto rms = [](const row& x, const float* weight) {
+  const auto rms = [&](const row& x, const fovea_rows_in& weight) {
     double sum = 0;
     for (double each : x) sum += each * each;
     row out;
     for (size_t c = 0; c < x.size(); ++c)
-      out.push_back(x[c] / std::sqrt(sum / static_cast<double>(x.size()) + 1e-5) *
-                    static_cast<double>(weight[c]));
+      out.push_back(x[c] / std::sqrt(sum / static_cast<double>(x.size()) + epsilon) *
+                    static_cast<double>(stories::number_at(weight, static_cast<ptrdiff_t>(c))));
     return out;
   };
-  const auto times = [](const float* w, const row& x, int32_t outputs) {
+  const auto times = [](const fovea_rows_in& w, const row& x, int32_t outputs,
+                        const fovea_rows_in& bias = {}) {
     row out(static_cast<size_t>(outputs));
+    ptrdiff_t at = 0;
     for (double& y : out)
-      for (double each : x) y += each * static_cast<double>(*w++);
+      for (double each : x) y += each * static_cast<double>(stories::number_at(w, at++));
+    for (int32_t i = 0; bias.data && i < outputs; ++i)
+      out[static_cast<size_t>(i)] += static_cast<double>(stories::number_at(bias, i));
     return out;
   };
+  const int32_t dim = s.head_dim();
   const auto rotate = [&](row& x, int32_t heads, int32_t position) {
-    const int32_t dim = s.head_dim();
     for (int32_t h = 0; h < heads; ++h)
-      for (int32_t i = 0; i < dim; i += 2) {
-        const double angle = position * std::pow(10000.0, -static_cast<double>(i) / dim);
-        double &a = x[static_cast<size_t>(h * dim + i)], &b = x[static_cast<size_t>(h * dim + i + 1)];
+      for (int32_t i = 0; i < dim / 2; ++i) {
+        const double angle = position * std::pow(base, -2.0 * i / dim);
+        const int32_t first = h * dim + (s.half_pairs ? i : 2 * i);
+        double &a = x[static_cast<size_t>(first)],
+               &b = x[static_cast<size_t>(first + (s.half_pairs ? dim / 2 : 1))];
         const double turned = a * std::cos(angle) - b * std::sin(angle);
         b = b * std::cos(angle) + a * std::sin(angle);
         a = turned;
@@ -139,20 +160,23 @@ inline std::vector<double> reference(const stories::model_file& f, int32_t count
   std::vector<std::vector<row>> keys(static_cast<size_t>(s.layers)), values(keys.size());
   std::vector<double> logits;
   for (int32_t position = 0; position < count; ++position) {
-    const float* const embedded = f.embedding + id_at(position, s.words) * s.width;
-    row x(embedded, embedded + s.width);
+    row x;
+    for (int32_t c = 0; c < s.width; ++c)
+      x.push_back(static_cast<double>(
+          stories::number_at(f.embedding, id_at(position, s.words) * s.width + c)));
     for (int32_t l = 0; l < s.layers; ++l) {
       const auto at = static_cast<size_t>(l);
-      const row normed = rms(x, f.attention_norm + l * s.width);
-      row q = times(f.wq + l * s.width * s.width, normed, s.width),
-          k = times(f.wk + l * s.kv_width() * s.width, normed, s.kv_width());
+      const stories::layer_tensors layer = f.layer(l);
+      const row normed = rms(x, layer.attention_norm);
+      row q = times(layer.wq, normed, s.q_width(), layer.bq),
+          k = times(layer.wk, normed, s.kv_width(), layer.bk);
       rotate(q, s.heads, position);
       rotate(k, s.kv_heads, position);
       keys[at].push_back(k);
-      values[at].push_back(times(f.wv + l * s.kv_width() * s.width, normed, s.kv_width()));
-      row heads(static_cast<size_t>(s.width));
+      values[at].push_back(times(layer.wv, normed, s.kv_width(), layer.bv));
+      row heads(static_cast<size_t>(s.q_width()));
       for (int32_t h = 0; h < s.heads; ++h) {
-        const int32_t dim = s.head_dim(), q_at = h * dim, kv_at = h / (s.heads / s.kv_heads) * dim;
+        const int32_t q_at = h * dim, kv_at = h / (s.heads / s.kv_heads) * dim;
         double sum = 0;
         row mixed(static_cast<size_t>(dim));
         for (size_t j = 0; j < keys[at].size(); ++j) {
@@ -167,19 +191,31 @@ inline std::vector<double> reference(const stories::model_file& f, int32_t count
         for (int32_t c = 0; c < dim; ++c)
           heads[static_cast<size_t>(q_at + c)] = mixed[static_cast<size_t>(c)] / sum;
       }
-      const row back = times(f.wo + l * s.width * s.width, heads, s.width);
+      const row back = times(layer.wo, heads, s.width);
       for (size_t c = 0; c < x.size(); ++c) x[c] += back[c];
-      const row again = rms(x, f.mlp_norm + l * s.width);
-      row gate = times(f.w1 + l * s.hidden * s.width, again, s.hidden);
-      const row up = times(f.w3 + l * s.hidden * s.width, again, s.hidden);
+      const row again = rms(x, layer.mlp_norm);
+      row gate = times(layer.w1, again, s.hidden);
+      const row up = times(layer.w3, again, s.hidden);
       for (size_t c = 0; c < gate.size(); ++c) gate[c] = gate[c] / (1 + std::exp(-gate[c])) * up[c];
-      const row down = times(f.w2 + l * s.width * s.hidden, gate, s.width);
+      const row down = times(layer.w2, gate, s.width);
       for (size_t c = 0; c < x.size(); ++c) x[c] += down[c];
     }
     const row last = times(f.classifier, rms(x, f.final_norm), s.words);
     logits.insert(logits.end(), last.begin(), last.end());
   }
   return logits;
+}
+
+// The distance of logits from those of the reference, as a part of their length.
+inline double distance(const std::vector<float>& found, const std::vector<double>& expected) {
+  REQUIRE(found.size() == expected.size());
+  double off = 0, all = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const double difference = static_cast<double>(found[i]) - expected[i];
+    off += difference * difference;
+    all += expected[i] * expected[i];
+  }
+  return std::sqrt(off / all);
 }
 
 } // namespace stories_model

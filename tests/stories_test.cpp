@@ -18,11 +18,8 @@ using stories::model;
 
 constexpr int32_t count = 40; // tokens: over two panels of keys
 
-std::vector<float> logits_of(const model& m, int32_t isa = FOVEA_ISA_BEST) {
-  reader r(m, count, 1, isa);
-  REQUIRE(r.decoder.begin() == FOVEA_OK);
-  for (int32_t i = 0; i < count; ++i) REQUIRE(r.read(1) == FOVEA_OK);
-  return r.logits;
+std::vector<float> logits_of(const model& m, const stories::arithmetic& how = {}) {
+  return logits_by(m, count, 1, how);
 }
 
 const char* name_of(int32_t dtype) {
@@ -48,14 +45,7 @@ TEST_CASE("stories: the decoder is Llama's, with one table of words and with two
     for (const auto& row : rows) {
       CAPTURE(name_of(row.dtype));
       const packed_model packed(s, row.dtype);
-      const std::vector<float> found = logits_of(packed.model);
-      REQUIRE(found.size() == expected.size());
-      double off = 0, all = 0;
-      for (size_t i = 0; i < found.size(); ++i) {
-        off += (found[i] - expected[i]) * (found[i] - expected[i]);
-        all += expected[i] * expected[i];
-      }
-      CHECK(std::sqrt(off / all) < row.error);
+      CHECK(distance(logits_of(packed.model), expected) < row.error);
     }
   }
 }
@@ -72,7 +62,7 @@ TEST_CASE("stories: the same bits on every ISA") {
       if (!isas::promises_bits(isa)) return;
       CAPTURE(name_of(row.dtype));
       digest d;
-      d.add(logits_of(packed.model, isa));
+      d.add(logits_of(packed.model, {isa, FOVEA_FIXED_BEST}));
       CHECK(d.value() == row.digest);
     });
   }
@@ -83,14 +73,8 @@ TEST_CASE("stories: no bit depends on how many tokens are read at once") {
     CAPTURE(name_of(dtype));
     const packed_model packed(small, dtype);
     const std::vector<float> expected = logits_of(packed.model);
-    for (int32_t rows : {int32_t{2}, int32_t{7}, int32_t{16}, count}) {
-      CAPTURE(rows);
-      reader r(packed.model, count, rows);
-      REQUIRE(r.decoder.begin() == FOVEA_OK);
-      for (int32_t at = 0; at < count; at += rows)
-        REQUIRE(r.read(rows < count - at ? rows : count - at) == FOVEA_OK);
-      CHECK(data::same_bits(r.logits, expected));
-    }
+    for (int32_t rows : {int32_t{2}, int32_t{7}, int32_t{16}, count})
+      CHECK(data::same_bits(logits_by(packed.model, count, rows), expected));
   }
 }
 
@@ -121,7 +105,7 @@ TEST_CASE("stories: behind a prefix in constant memory, from every token on") {
     REQUIRE(first.read(prefix) == FOVEA_OK);
     aligned flash(first.caches.size());
     std::memcpy(flash.data(), first.caches.data(), flash.size());
-    reader rest(packed.model, count - prefix + stories::branch_tokens, 3);
+    reader rest(packed.model, count - prefix + stories::branch_tokens(), 3);
     REQUIRE(rest.decoder.begin({flash.data(), prefix}) == FOVEA_OK);
     CHECK(rest.decoder.length() == prefix);
     while (rest.decoder.length() < count)
@@ -199,14 +183,18 @@ class meeting {
 } // namespace
 
 TEST_CASE("stories: no bit depends on the number of workers") {
-  for (int32_t dtype : dtypes) {
-    const packed_model packed(small, dtype);
-    const std::vector<float> expected = logits_of(packed.model);
+  struct {
+    int32_t dtype, cache;
+  } const kinds[] = {
+      {FOVEA_F32, FOVEA_F32}, {FOVEA_I8, FOVEA_F32}, {FOVEA_I4, FOVEA_F32}, {FOVEA_F32, FOVEA_I8}};
+  for (const auto& kind : kinds) {
+    const packed_model packed(small, kind.dtype);
+    const std::vector<float> expected = logits_by(packed.model, count, 1, {}, kind.cache);
     for (int workers : {2, 3, 5}) {
       CAPTURE(workers);
-      CAPTURE(name_of(dtype));
+      CAPTURE(name_of(kind.dtype));
       constexpr int32_t rows = 6;
-      reader r(packed.model, count, rows);
+      reader r(packed.model, count, rows, {}, kind.cache);
       REQUIRE(r.decoder.begin() == FOVEA_OK);
       std::vector<float> found(static_cast<size_t>(count * small.words));
       meeting point(workers);
@@ -214,7 +202,7 @@ TEST_CASE("stories: no bit depends on the number of workers") {
       std::vector<std::thread> threads;
       for (int w = 0; w < workers; ++w)
         threads.emplace_back([&, w] {
-          aligned scratch(stories::scratch_size(small, rows));
+          aligned scratch(stories::scratch_size(small, rows, kind.cache));
           for (int32_t at = 0; at < count; at += rows) {
             const int32_t n = std::min<int32_t>(rows, count - at);
             int32_t ids[rows];

@@ -62,7 +62,7 @@ struct opened {
 
 // Tokens behind begin_of_text, and the digest of the logits they come from.
 std::vector<int32_t> write(const stories::model& m, int32_t tokens, stories::sampler s, digest& seen) {
-  reader r(m, tokens, 1, s.isa);
+  reader r(m, tokens, 1, {s.isa, FOVEA_FIXED_BEST});
   REQUIRE(r.decoder.begin() == FOVEA_OK);
   std::vector<int32_t> ids = {stories::begin_of_text};
   std::vector<float> logits(static_cast<size_t>(m.of.words));

@@ -1,9 +1,11 @@
 // `fovea stories`: a language model writes, token by token.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
 #include "matrix.hpp"
+#include "npy.hpp"
 #include "output.hpp"
 #include "request.hpp"
 #include "sentence_model.hpp"
@@ -17,9 +19,12 @@ std::vector<flag> stories_flags() {
   std::vector<flag> all = story_model_flags();
   const std::vector<flag> more = {
       {"--prompt", "TEXT", "how the story begins (nothing)"},
+      {"--tokens-in", "IDS", "tokens instead of a prompt, as 1,403,407; prints tokens instead of text"},
       {"--tokens", "N", "tokens to write behind the prompt (200)"},
       {"--temperature", "T", "0: always the likeliest token; 0.01 to 10: drawn, the higher the freer (0)"},
       {"--seed", "N", "draws another story (1)"},
+      {"--int8-cache", "", "keys and values in int8, and attention in integers"},
+      {"--logits", "FILE", "writes the logits of each token, float32 [tokens][words], as a .npy file"},
       {"--threads", "N", "threads to compute with, 1 to 256 (1); no bit depends on it"},
       {"--isa", "NAME", "the instruction set of floats (the best of this CPU)"},
       {"--int8-isa", "NAME", "the instruction set of integers (the best of this CPU)"},
@@ -50,18 +55,37 @@ std::string harmless(const char* text, int32_t length) {
   return kept;
 }
 
+// "1,403,407"
+std::vector<int32_t> read_ids(const std::string& text) {
+  std::vector<int32_t> ids;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    ids.push_back(static_cast<int32_t>(whole_number("--tokens-in", text.substr(at, end - at), 0, 1 << 18)));
+    at = end + 1;
+  }
+  return ids;
+}
+
 struct wish {
   std::string prompt;
+  std::vector<int32_t> ids; // instead of a prompt
   int32_t tokens;
   stories::sampler sampler;
   stories::arithmetic how;
   int threads;
+  int32_t cache;
   bool digest;
+  std::string logits; // file
 };
 
 wish read_wish(const flags& given) {
   wish w;
   w.prompt = given.count("--prompt") ? given.at("--prompt") : "";
+  if (given.count("--tokens-in")) w.ids = read_ids(given.at("--tokens-in"));
+  if (!w.ids.empty() && given.count("--prompt"))
+    throw usage_error("--prompt and --tokens-in exclude each other: keep one of them");
+  w.cache = given.count("--int8-cache") ? FOVEA_I8 : FOVEA_F32;
+  if (given.count("--logits")) w.logits = given.at("--logits");
   w.tokens = static_cast<int32_t>(whole_number(given, "--tokens", 200, 1, 131072));
   w.sampler.temperature = temperature_of(given);
   w.sampler.seed = static_cast<uint64_t>(whole_number(given, "--seed", 1, 0, 999999999999999));
@@ -78,33 +102,63 @@ struct outcome {
   uint64_t digest = fnv1a("");
 };
 
+// Writes tokens as they come: as text, or as numbers where tokens were given.
+class teller {
+ public:
+  teller(const story_files& files, const wish& w) : files_(files), ids_(!w.ids.empty()) {
+    if (!ids_) print(harmless(w.prompt.data(), static_cast<int32_t>(w.prompt.size())));
+  }
+
+  bool ends(int32_t id) const { return !ids_ && (id == stories::begin_of_text || id == stories::end_of_text); }
+
+  void say(int32_t last, int32_t id) {
+    char text[256];
+    if (ids_)
+      print((first_ ? "" : ",") + std::to_string(id));
+    else
+      print(harmless(text, files_.words().say(last, id, text, sizeof text)));
+    first_ = false;
+  }
+
+ private:
+  const story_files& files_;
+  const bool ids_;
+  bool first_ = true;
+};
+
 outcome tell(const story_files& files, const wish& w) {
   using clock = std::chrono::steady_clock;
-  const int32_t words = files.words().size();
-  const std::vector<int32_t> ids = files.tokens_of(w.prompt, w.tokens);
+  if (w.ids.empty() && !files.has_words())
+    throw usage_error("no tokenizer belongs to this model: give tokens with --tokens-in 1,2,3");
+  const std::vector<int32_t> ids = w.ids.empty() ? files.tokens_of(w.prompt) : w.ids;
+  files.check_tokens(ids, w.tokens);
+  const int32_t words = files.model().of.words;
   const auto prompt_tokens = static_cast<int32_t>(ids.size());
-  story_decoder decoder(files.model(), prompt_tokens - 1 + w.tokens, w.how, w.threads);
+  story_decoder decoder(files.model(), prompt_tokens - 1 + w.tokens, w.how, w.threads, w.cache);
   decoder.begin();
   stories::sampler sampler = w.sampler;
   outcome done;
-  char text[256];
-  print(harmless(w.prompt.data(), static_cast<int32_t>(w.prompt.size())));
+  std::vector<float> all_logits;
+  teller to(files, w);
   float* logits = decoder.read(ids.data(), prompt_tokens);
   const auto begin = clock::now();
   for (int32_t last = ids.back(), id = 0; done.tokens < w.tokens; last = id) {
     if (w.digest)
       done.digest = fnv1a({reinterpret_cast<const char*>(logits), sizeof(float) * static_cast<size_t>(words)},
                           done.digest);
+    if (!w.logits.empty()) all_logits.insert(all_logits.end(), logits, logits + words);
     const int32_t status = sampler.choose(logits, words, id);
     if (status != FOVEA_OK)
       throw usage_error(std::string("no token can be drawn (") + fovea_reason_text(status) +
                         "): take another --temperature");
-    if (id == stories::begin_of_text || id == stories::end_of_text) break;
-    print(harmless(text, files.words().say(last, id, text, sizeof text)));
+    if (to.ends(id)) break;
+    to.say(last, id);
     if (++done.tokens < w.tokens) logits = decoder.read(&id, 1);
   }
   done.seconds = std::chrono::duration<double>(clock::now() - begin).count();
   print("\n");
+  if (!w.logits.empty())
+    write_whole(w.logits, npy_text({static_cast<int32_t>(all_logits.size()) / words, words}, all_logits));
   return done;
 }
 
@@ -120,7 +174,8 @@ int run_stories(const std::vector<std::string>& arguments) {
     print(
         "fovea stories [flags]\n\nA language model of 260,000 parameters, trained on TinyStories, writes a "
         "story. "
-        "The text goes to\nstandard output as it grows, its speed to standard error at the end.\n\n" +
+        "The text goes to\nstandard output as it grows, its speed to standard error at the end. Models as "
+        "transformers\nsaves them (Llama, Mistral, Qwen2) run by the same code, from tokens to tokens.\n\n" +
         flags_help(stories_flags()) + "\n  fovea stories --prompt \"One day, Tim\" --tokens 100 --int8\n");
     return 0;
   }

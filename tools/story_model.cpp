@@ -7,12 +7,15 @@
 #include <new>
 
 #include "fovea/fixed.h"
+#include "stories/llama.hpp"
 
 namespace demo {
 namespace {
 
 constexpr const char* model_name = "stories260K.bin";
 constexpr const char* words_name = "tok512.bin";
+constexpr const char* config_name = "config.json";
+constexpr const char* tensors_name = "model.safetensors";
 
 std::string file_in(const std::string& folder, const char* name) { return folder + "/" + name; }
 
@@ -20,11 +23,14 @@ void check_opened(const minilm::mapped_file& file, const std::string& path) {
   if (file.problem().empty()) return;
   throw usage_error(
       "cannot read " + quote(path) + " (" + file.problem() +
-      "): --model names a folder with stories260K.bin and tok512.bin; ./dev stories fetches one");
+      "): --model names a folder with stories260K.bin and tok512.bin, which ./dev stories fetches, or with "
+      "config.json and model.safetensors");
 }
 
 [[noreturn]] void refuse(const std::string& path, const minilm::refusal& refused) {
-  throw usage_error("cannot use " + quote(path) + ": " + refused.why());
+  const std::string about(refused.about());
+  throw usage_error("cannot use " + quote(path) + ": " + (about.empty() ? "" : quote(about) + ": ") +
+                    refused.why());
 }
 
 } // namespace
@@ -43,52 +49,81 @@ aligned_bytes::aligned_bytes(uint64_t size) : size_(static_cast<size_t>(size)) {
   data_ = static_cast<unsigned char*>(data);
 }
 
-story_files::story_files(const std::string& folder, int32_t dtype)
-    : words_file_(file_in(folder, words_name)) {
+story_files::story_files(const std::string& folder, int32_t dtype) {
+  if (minilm::mapped_file(file_in(folder, config_name)).problem().empty())
+    read_llama(folder, dtype);
+  else
+    read_llama2c(folder, dtype);
+}
+
+void story_files::read_llama2c(const std::string& folder, int32_t dtype) {
   const std::string path = file_in(folder, model_name), words_path = file_in(folder, words_name);
   const minilm::mapped_file file(path);
   check_opened(file, path);
   stories::model_file given;
   minilm::refusal refused = stories::read_llama2c(file.data(), file.size(), given);
   if (refused) refuse(path, refused);
-  check_opened(words_file_, words_path);
+  words_file_ = std::make_unique<minilm::mapped_file>(words_path);
+  check_opened(*words_file_, words_path);
   index_.resize(2 * static_cast<size_t>(given.of.words));
-  refused = words_.read(words_file_.data(), words_file_.size(), given.of.words, index_.data());
+  refused = words_.read(words_file_->data(), words_file_->size(), given.of.words, index_.data());
   if (refused) refuse(words_path, refused);
-  image_ = std::make_unique<aligned_bytes>(stories::image_size(given.of, dtype));
-  refused = stories::pack_image(given, dtype, image_->data(), image_->size());
+  pack(given, dtype, path);
+}
+
+void story_files::read_llama(const std::string& folder, int32_t dtype) {
+  const std::string config_path = file_in(folder, config_name), path = file_in(folder, tensors_name);
+  const minilm::mapped_file config(config_path), file(path);
+  check_opened(file, path);
+  stories::llama_files files;
+  minilm::refusal refused = files.read_config({reinterpret_cast<const char*>(config.data()), config.size()});
+  if (refused) refuse(config_path, refused);
+  refused = files.read_tensors(file.data(), file.size());
+  if (refused) refuse(path, refused);
+  pack(files.file(), dtype, path);
+}
+
+void story_files::pack(const stories::model_file& file, int32_t dtype, const std::string& path) {
+  image_ = std::make_unique<aligned_bytes>(stories::image_size(file.of, dtype));
+  minilm::refusal refused = stories::pack_image(file, dtype, image_->data(), image_->size());
   if (!refused) refused = stories::open_image(image_->data(), image_->size(), model_);
   if (refused) refuse(path, refused);
 }
 
-std::vector<int32_t> story_files::tokens_of(const std::string& prompt, int64_t more) const {
-  const int64_t positions = model_.of.positions;
+std::vector<int32_t> story_files::tokens_of(const std::string& prompt) const {
   constexpr size_t most_letters = 1 << 20;
   if (prompt.size() > most_letters) throw usage_error("--prompt is longer than a million bytes: shorten it");
   std::vector<int32_t> ids(prompt.size() + 2);
   ids.resize(static_cast<size_t>(words_.encode(prompt, ids.data(), static_cast<int32_t>(ids.size()))));
-  const int64_t needed = static_cast<int64_t>(ids.size()) - 1 + more;
-  if (ids.size() == 1 && needed > positions)
+  return ids;
+}
+
+void story_files::check_tokens(const std::vector<int32_t>& prompt, int64_t more) const {
+  const int64_t positions = model_.of.positions;
+  const int64_t needed = static_cast<int64_t>(prompt.size()) - 1 + more;
+  if (prompt.size() == 1 && needed > positions)
     throw usage_error(format("the model has positions for %lld tokens: ask for fewer with --tokens",
                              static_cast<long long>(positions)));
   if (needed > positions)
     throw usage_error(format(
         "the prompt has %lld tokens, and %lld are to follow, but the model has %lld positions: shorten the "
         "prompt, or ask for fewer with --tokens",
-        static_cast<long long>(ids.size() - 1), static_cast<long long>(more),
+        static_cast<long long>(prompt.size() - 1), static_cast<long long>(more),
         static_cast<long long>(positions)));
-  return ids;
+  for (int32_t id : prompt)
+    if (id >= model_.of.words)
+      throw usage_error(format("token %d is none of the model: its tokens are 0 to %d", id, model_.of.words - 1));
 }
 
 story_decoder::story_decoder(const stories::model& m, int32_t tokens, const stories::arithmetic& how,
-                             int threads)
-    : caches_(stories::caches_size(m.of, tokens)),
+                             int threads, int32_t cache)
+    : caches_(stories::caches_size(m.of, tokens, cache)),
       numbers_(stories::numbers_size(m.of, rows)),
-      decoder_(m, {caches_.data(), numbers_.data(), tokens, rows}, how),
+      decoder_(m, {caches_.data(), numbers_.data(), tokens, rows, cache}, how),
       logits_(static_cast<size_t>(m.of.words)),
       crew_(threads) {
   for (int i = 0; i < threads; ++i)
-    scratch_.push_back(std::make_unique<aligned_bytes>(stories::scratch_size(m.of, rows)));
+    scratch_.push_back(std::make_unique<aligned_bytes>(stories::scratch_size(m.of, rows, cache)));
 }
 
 void story_decoder::check(int32_t status) const {
@@ -119,9 +154,11 @@ float* story_decoder::read(const int32_t* ids, int32_t count) {
 }
 
 std::vector<flag> story_model_flags() {
-  return {{"--model", "DIR", "the folder with stories260K.bin and tok512.bin (../shared/models/stories260K)"},
+  return {{"--model", "DIR",
+           "the folder with stories260K.bin and tok512.bin, or with config.json and model.safetensors "
+           "(../shared/models/stories260K)"},
           {"--int8", "", "weights in int8"},
-          {"--int4", "", "W_O, W_1 and W_3 in int4, all others in int8"}};
+          {"--int4", "", "weights in int4, the classifier in int8; of small models W_O, W_1 and W_3 only"}};
 }
 
 std::string story_folder(const flags& given) {

@@ -8,6 +8,7 @@
 #include "crew.hpp"
 #include "minilm/mapped_file.hpp"
 #include "stories/decoder.hpp"
+#include "stories/llama2c.hpp"
 #include "stories/sampler.hpp"
 #include "stories/tokenizer.hpp"
 
@@ -26,21 +27,27 @@ class aligned_bytes {
   size_t size_;
 };
 
-// stories260K.bin of a folder, packed as an image, and tok512.bin. Throws usage_error.
+// A model of a folder, packed as an image: stories260K.bin and tok512.bin of llama2.c, or config.json and
+// model.safetensors of transformers. Throws usage_error.
 class story_files {
  public:
   story_files(const std::string& folder, int32_t dtype);
 
   const stories::model& model() const { return model_; }
+  bool has_words() const { return words_file_ != nullptr; } // of llama2.c
   const stories::vocabulary& words() const { return words_; }
-  unsigned char* image() { return image_->data(); }
-  size_t image_size() const { return image_->size(); }
 
-  // The tokens of a prompt. Throws usage_error if the model has no positions for them and `more`.
-  std::vector<int32_t> tokens_of(const std::string& prompt, int64_t more) const;
+  // The tokens of a prompt.
+  std::vector<int32_t> tokens_of(const std::string& prompt) const;
+  // Throws usage_error if the model has no positions for a prompt and `more` tokens, or no such token.
+  void check_tokens(const std::vector<int32_t>& prompt, int64_t more) const;
 
  private:
-  minilm::mapped_file words_file_;
+  void read_llama2c(const std::string& folder, int32_t dtype);
+  void read_llama(const std::string& folder, int32_t dtype);
+  void pack(const stories::model_file& file, int32_t dtype, const std::string& path);
+
+  std::unique_ptr<minilm::mapped_file> words_file_;
   std::unique_ptr<aligned_bytes> image_;
   stories::model model_;
   stories::vocabulary words_;
@@ -52,7 +59,9 @@ class story_decoder {
  public:
   static constexpr int32_t rows = 32; // tokens of a prompt that are read at once
 
-  story_decoder(const stories::model& m, int32_t tokens, const stories::arithmetic& how, int threads);
+  // `cache`: FOVEA_F32 or FOVEA_I8.
+  story_decoder(const stories::model& m, int32_t tokens, const stories::arithmetic& how, int threads,
+                int32_t cache = FOVEA_F32);
 
   void begin();
   // Reads tokens; the logits of the last one.

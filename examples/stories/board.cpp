@@ -87,7 +87,7 @@ int tell(stories::decoder& d, const stories::vocabulary& words, int32_t last, in
 int main(int argc, char** argv) {
   const int32_t tokens = argc > 1 ? std::atoi(argv[1]) : 20;
   const bool prompted = argc > 2 && std::strcmp(argv[2], "prompt") == 0;
-  if (tokens < 1 || tokens > most_tokens - stories::branch_tokens) return fail("give 1 to 201 tokens");
+  if (tokens < 1 || tokens > most_tokens - stories::branch_tokens()) return fail("give 1 to 201 tokens");
   stories::model m;
   stories::vocabulary words;
   if (const auto refused = stories::open_image(bytes_of(stories_model), sizeof stories_model, m))

@@ -1,46 +1,67 @@
 // Norm, products, rotation, attention over the cache, feed-forward network; each layer adds to x.
 #include "decoder.hpp"
 
-#include "fovea/layer.h"
+#include <cmath>
+#include <cstring>
+
+#include "fovea/fixed_quantize.h"
 #include "fovea/ops.h"
 
 namespace stories {
 namespace {
 
-fovea_cache_shape cache_shape(const shape& s, int32_t tokens) {
+fovea_cache_shape cache_shape(const shape& s, const decoder_memory& memory) {
   fovea_cache_shape c = {};
   c.kv_heads = s.kv_heads;
   c.dim = s.head_dim();
-  c.capacity = tokens;
+  c.capacity = memory.tokens;
+  c.dtype = memory.cache;
   return c;
 }
 
 } // namespace
 
 decoder::decoder(const model& m, const decoder_memory& memory, const arithmetic& how)
-    : m_(m), memory_(memory), how_(how), scratch_size_(scratch_size(m.of, memory.rows)) {}
+    : m_(m), memory_(memory), how_(how), scratch_size_(scratch_size(m.of, memory.rows, memory.cache)) {}
 
 unsigned char* decoder::cache(int32_t layer) const {
-  return memory_.caches + static_cast<uint64_t>(layer) * cache_size(m_.of, memory_.tokens);
+  return memory_.caches + static_cast<uint64_t>(layer) * cache_size(m_.of, memory_.tokens, memory_.cache);
+}
+
+const unsigned char* decoder::prefix_cache(int32_t layer) const {
+  return prefix_.caches + static_cast<uint64_t>(layer) * cache_size(m_.of, prefix_.tokens, memory_.cache);
+}
+
+float* decoder::largest_key(int32_t layer) const {
+  return reinterpret_cast<float*>(cache(layer + 1) - image_align);
 }
 
 int32_t decoder::begin() {
   prefix_ = {};
-  const fovea_cache_shape s = cache_shape(m_.of, memory_.tokens);
+  fovea_cache_shape s = cache_shape(m_.of, memory_);
   int32_t status = FOVEA_OK;
-  for (int32_t i = 0; i < m_.of.layers && status == FOVEA_OK; ++i)
-    status = fovea_cache_init(cache(i), cache_size(m_.of, memory_.tokens), &s);
+  for (int32_t i = 0; i < m_.of.layers && status == FOVEA_OK; ++i) {
+    const cache_range largest = m_.layer(i).largest;
+    if (memory_.cache == FOVEA_I8) {
+      s.k_largest = largest.k;
+      s.v_largest = largest.v;
+      *largest_key(i) = 0;
+    }
+    status = fovea_cache_init(cache(i), cache_size(m_.of, memory_.tokens, memory_.cache), &s);
+  }
   return status;
 }
 
 int32_t decoder::begin(const prefix& before) {
   prefix_ = before;
-  const fovea_cache_shape s = cache_shape(m_.of, memory_.tokens);
+  const fovea_cache_shape s = cache_shape(m_.of, memory_);
   int32_t status = FOVEA_OK;
-  for (int32_t i = 0; i < m_.of.layers && status == FOVEA_OK; ++i)
-    status = fovea_cache_branch(cache(i), cache_size(m_.of, memory_.tokens), &s,
-                                before.caches + static_cast<uint64_t>(i) * cache_size(m_.of, before.tokens),
-                                before.tokens);
+  for (int32_t i = 0; i < m_.of.layers && status == FOVEA_OK; ++i) {
+    status = fovea_cache_branch(cache(i), cache_size(m_.of, memory_.tokens, memory_.cache), &s,
+                                prefix_cache(i), before.tokens);
+    if (memory_.cache == FOVEA_I8)
+      std::memcpy(largest_key(i), prefix_cache(i + 1) - image_align, sizeof(float));
+  }
   return status;
 }
 
@@ -60,7 +81,7 @@ class pass {
     };
     x_ = take(s_.width);
     normed_ = take(s_.width);
-    heads_ = take(s_.width);
+    heads_ = take(s_.q_width());
     qkv_ = take(s_.qkv_width());
     hidden_ = take(s_.hidden);
   }
@@ -93,7 +114,11 @@ class pass {
     multiply(layer.qkv, normed_, qkv_, rows_, FOVEA_NO_ACTIVATION, nullptr);
     if (is_first()) remember(index);
     wait();
-    attend(index);
+    if (d_.memory_.cache == FOVEA_I8)
+      attend_in_integers(index, layer.largest);
+    else
+      attend(index, 0, rows_);
+    wait();
     multiply(layer.out, heads_, x_, rows_, FOVEA_NO_ACTIVATION, x_);
     norm(layer.mlp_norm);
     multiply(layer.up, normed_, hidden_, rows_, FOVEA_SILU_TIMES, nullptr);
@@ -112,6 +137,7 @@ class pass {
     n.rows = to - from;
     n.columns = s_.width;
     n.kind = FOVEA_RMS_NORM;
+    n.epsilon = s_.norm_epsilon;
     n.isa = d_.how_.isa;
     note(fovea_norm(&n));
     wait();
@@ -139,7 +165,7 @@ class pass {
     r.rope.cos = d_.m_.cosines;
     r.rope.sin = d_.m_.sines;
     r.rope.positions = s_.positions;
-    r.rope.interleaved = 1;
+    r.rope.interleaved = !s_.half_pairs;
     r.in = heads_at(0);
     r.out.data = qkv_;
     r.out.head_stride = r.in.head_stride;
@@ -150,7 +176,7 @@ class pass {
     r.dim = s_.head_dim();
     r.isa = d_.how_.isa;
     note(fovea_rotate(&r));
-    const fovea_in k = heads_at(s_.width), v = heads_at(s_.width + s_.kv_width());
+    const fovea_in k = heads_at(s_.q_width()), v = heads_at(s_.q_width() + s_.kv_width());
     if (status_ == FOVEA_OK) note(fovea_cache_append(d_.cache(layer), &k, &v, rows_));
   }
 
@@ -163,25 +189,116 @@ class pass {
     return heads;
   }
 
-  void attend(int32_t layer) {
+  // Keys and values of a layer, of which there may be a prefix.
+  template <class Call>
+  void view(int32_t layer, int32_t (*fill)(const void*, fovea_segments*, Call*), fovea_segments& where,
+            Call& a) {
+    if (d_.prefix_.caches) note(fill(d_.prefix_cache(layer), &where, &a));
+    note(fill(d_.cache(layer), &where, &a));
+  }
+
+  // Queries `first` to `first + count - 1`.
+  void attend(int32_t layer, int32_t first, int32_t count) {
     fovea_segments where = {};
     fovea_attention a = {};
-    a.q = heads_at(0);
-    a.out.data = heads_;
+    a.q = heads_at(first * s_.qkv_width());
+    a.out.data = heads_ + static_cast<ptrdiff_t>(first) * s_.q_width();
     a.out.head_stride = s_.head_dim();
-    a.out.token_stride = s_.width;
+    a.out.token_stride = s_.q_width();
     a.q_heads = s_.heads;
-    a.queries = rows_;
-    a.flags = FOVEA_CAUSAL;
+    a.queries = count;
+    a.flags = FOVEA_CAUSAL | FOVEA_POSITION;
+    a.position = position_ + first;
     a.part = workers_.part;
     a.isa = d_.how_.isa;
-    const prefix& before = d_.prefix_;
-    if (before.caches)
-      note(fovea_cache_view(before.caches + static_cast<uint64_t>(layer) * cache_size(s_, before.tokens),
-                            &where, &a));
-    note(fovea_cache_view(d_.cache(layer), &where, &a));
+    view(layer, fovea_cache_view, where, a);
     note(fovea_attend(&a, scratch_, static_cast<size_t>(d_.scratch_size_)));
-    wait();
+  }
+
+  // One query at a time: its bits depend on neither the others nor the keys behind it.
+  void attend_in_integers(int32_t layer, const cache_range& range) {
+    float* const stored = d_.largest_key(layer);
+    float key = *stored;
+    for (int32_t r = 0; r < rows_; ++r) {
+      const float* const q = qkv_ + static_cast<ptrdiff_t>(r) * s_.qkv_width();
+      key = std::fmax(key, largest_of(q + s_.q_width(), s_.kv_width()));
+      unsigned char* const scratch = static_cast<unsigned char*>(scratch_);
+      auto* const scales = reinterpret_cast<fovea_fixed_scale*>(
+          scratch + up64(static_cast<uint64_t>(s_.q_width())));
+      if (quantize(q, range, key, static_cast<int8_t*>(scratch_), scales))
+        attend_in_integers(layer, r, scales);
+      else
+        attend(layer, r, 1);
+    }
+    wait(); // until every worker has read it
+    if (is_first()) *stored = key;
+  }
+
+  void attend_in_integers(int32_t layer, int32_t query, const fovea_fixed_scale* scales) {
+    fovea_segments where = {};
+    fovea_fixed_attention a = {};
+    a.q.data = scratch_;
+    a.q.head_stride = a.q.token_stride = s_.head_dim();
+    a.out.data = heads_ + static_cast<ptrdiff_t>(query) * s_.q_width();
+    a.out.head_stride = a.out.token_stride = s_.head_dim();
+    a.out.dtype = FOVEA_FIXED_F32;
+    a.q_heads = s_.heads;
+    a.queries = 1;
+    a.flags = FOVEA_CAUSAL | FOVEA_POSITION;
+    a.position = position_ + query;
+    a.max_keys = s_.positions;
+    a.head_scales = scales;
+    a.part = workers_.part;
+    a.isa = d_.how_.fixed_isa;
+    view(layer, fovea_cache_view_fixed, where, a);
+    const uint64_t taken = integer_query_size(s_);
+    note(fovea_fixed_attend_s8(&a, static_cast<unsigned char*>(scratch_) + taken,
+                               static_cast<size_t>(d_.scratch_size_ - taken)));
+  }
+
+  // NaN, where numbers are NaN, or 0 for none.
+  static float largest_of(const float* numbers, int32_t count) {
+    uint32_t largest = 0; // sizes of floats are ordered as their bits are
+    for (int32_t i = 0; i < count; ++i) {
+      uint32_t bits;
+      std::memcpy(&bits, numbers + i, sizeof bits);
+      bits &= 0x7fffffffu;
+      largest = bits > largest ? bits : largest;
+    }
+    float number;
+    std::memcpy(&number, &largest, sizeof number);
+    return number;
+  }
+
+  // The heads of a query in int8. A score of integers times the multiplier of its key is shifted to octaves,
+  // so a scale of queries is a power of two times that of keys. False: int8 does not hold them, or a score
+  // with the largest of the keys might have more than 4,096 octaves.
+  bool quantize(const float* from, const cache_range& range, float key, int8_t* q, fovea_fixed_scale* scales) {
+    constexpr float log2_e = 1.44269504f;
+    const int32_t dim = s_.head_dim();
+    // The unit of multipliers is range.k / 127 / 2^30; octaves have 16 bits behind the point.
+    const float unit_k = range.k / 127 / 0x1p30f,
+                steps = unit_k * (0x1p16f * log2_e / std::sqrt(static_cast<float>(dim)));
+    const float share = key / range.k; // docs/cache.md, section 2: the largest multiplier
+    const uint32_t multiplier = share < 1 ? static_cast<uint32_t>(share * 0x1p30f) + 2 : uint32_t{1} << 30;
+    const uint64_t largest = uint64_t{multiplier} * (uint64_t{128 * 128} * static_cast<uint32_t>(dim) + 1);
+    float unit = range.v / 127;
+    for (int32_t keys = 512; keys < s_.positions; keys *= 2) unit *= 2; // by which sums are divided
+    if (!(unit >= 0x1p-80f && unit <= 0x1p120f)) return false;
+    for (int32_t h = 0; h < s_.heads; ++h) {
+      const float* const head = from + h * dim;
+      const float peak = largest_of(head, dim);
+      int exponent = 0;
+      std::frexp(peak / 127 * steps, &exponent); // which is at most 2^exponent
+      const int32_t shift = -exponent > 31 || peak <= 0 ? 31 : -exponent;
+      const bool holds = peak <= 1e30f && shift >= 1 && largest >> shift < uint64_t{1} << 28;
+      if (!holds) return false;
+      scales[h] = {static_cast<int32_t>(multiplier), shift, 0, 0, 0, 0};
+      std::memcpy(&scales[h].f32_scale, &unit, sizeof unit);
+      const fovea_float_rows row = {head, 0, 1, dim};
+      note(fovea_fixed_quantize_s8(&row, std::ldexp(1.0f, -shift) / steps, 0, q + h * dim));
+    }
+    return true;
   }
 
   const decoder& d_;
@@ -200,7 +317,7 @@ int32_t decoder::run(const int32_t* ids, int32_t count, int32_t wanted, float* l
   if (count < 1 || count > memory_.rows || wanted < 0 || wanted > count)
     return refused(FOVEA_SIZE, FOVEA_ARG_ROWS);
   if (length() < 0 || length() > m_.of.positions - count) return refused(FOVEA_RANGE, FOVEA_ARG_POSITIONS);
-  const int32_t copied = prefix_.tokens % (branch_tokens + 1), own = length() - prefix_.tokens + copied;
+  const int32_t copied = prefix_.tokens % (branch_tokens(memory_.cache) + 1), own = length() - prefix_.tokens + copied;
   if (own + count > memory_.tokens) return refused(FOVEA_TOO_SMALL, FOVEA_ARG_CACHE);
   for (int32_t r = 0; r < count; ++r)
     if (ids[r] < 0 || ids[r] >= m_.of.words) return refused(FOVEA_RANGE, FOVEA_ARG_INDEX);

@@ -2,21 +2,28 @@
 // flash of a board, and used where it stands.
 //
 //   header | final norm | cosines | sines | embedding | its scales | classifier |
-//   for each layer: norm, norm, W_Q W_K W_V, W_O, W_1 W_3, W_2                  each at a multiple of 64 bytes
+//   for each layer: norm, norm, largest k and v, bias, W_Q W_K W_V, W_O, W_1 W_3, W_2
 //
-// FOVEA_F32: the embedding is packed as a product is, and is the classifier as well if the model has only
-// one. FOVEA_I8 and FOVEA_I4: the embedding is rows of int8, each with a scale. FOVEA_I4: W_O, W_1 and W_3;
-// all others are FOVEA_I8, because this small model loses too much in four bits.
+// each at a multiple of 64 bytes. FOVEA_F32: the embedding is packed as a product is, and is the classifier as
+// well if the model has only one. FOVEA_I8 and FOVEA_I4: the embedding is rows of int8, each with a scale.
+// FOVEA_I4: all matrices but the classifier, which is FOVEA_I8; of models less than 256 numbers wide W_O, W_1
+// and W_3 alone, because the others lose too much in four bits.
 #pragma once
 #include "fovea/linear.h"
-#include "llama2c.hpp"
+#include "model_file.hpp"
 
 namespace stories {
 
 constexpr size_t image_align = 64;
 
+// No key and no value of a layer is larger, whatever the tokens.
+struct cache_range {
+  float k, v;
+};
+
 struct layer_weights {
   const float *attention_norm, *mlp_norm; // [width]
+  cache_range largest;
   fovea_linear qkv, out, up, down;        // up: w1, then w3
 };
 

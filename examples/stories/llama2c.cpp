@@ -13,9 +13,13 @@ class tensors {
  public:
   explicit tensors(const float* at) : at_(at) {}
 
-  const float* take(int64_t a, int64_t b = 1, int64_t c = 1) {
-    const float* const found = at_ ? at_ + count_ : nullptr;
-    count_ += static_cast<uint64_t>(a * b * c);
+  fovea_rows_in take(int64_t rows, int64_t columns = 1) { return take_of_layer(0, 1, rows, columns); }
+
+  // Those of all layers stand together.
+  fovea_rows_in take_of_layer(int32_t index, int32_t layers, int64_t rows, int64_t columns = 1) {
+    fovea_rows_in found = {};
+    if (at_) found.data = at_ + count_ + static_cast<uint64_t>(index * rows * columns);
+    count_ += static_cast<uint64_t>(layers * rows * columns);
     return found;
   }
   uint64_t count() const { return count_; }
@@ -25,49 +29,37 @@ class tensors {
   uint64_t count_ = 0;
 };
 
-uint64_t take_all(model_file& f, const float* at) {
+// The tensors of a file, and those of one layer; the numbers that they are.
+uint64_t take_all(model_file& f, const float* at, int32_t index, layer_tensors& layer) {
   const shape& s = f.of;
   tensors next(at);
+  const auto of_layer = [&](int64_t rows, int64_t columns = 1) {
+    return next.take_of_layer(index, s.layers, rows, columns);
+  };
   f.embedding = next.take(s.words, s.width);
-  f.attention_norm = next.take(s.layers, s.width);
-  f.wq = next.take(s.layers, s.width, s.width);
-  f.wk = next.take(s.layers, s.kv_width(), s.width);
-  f.wv = next.take(s.layers, s.kv_width(), s.width);
-  f.wo = next.take(s.layers, s.width, s.width);
-  f.mlp_norm = next.take(s.layers, s.width);
-  f.w1 = next.take(s.layers, s.hidden, s.width);
-  f.w2 = next.take(s.layers, s.width, s.hidden);
-  f.w3 = next.take(s.layers, s.hidden, s.width);
+  layer.attention_norm = of_layer(s.width);
+  layer.wq = of_layer(s.width, s.width);
+  layer.wk = of_layer(s.kv_width(), s.width);
+  layer.wv = of_layer(s.kv_width(), s.width);
+  layer.wo = of_layer(s.width, s.width);
+  layer.mlp_norm = of_layer(s.width);
+  layer.w1 = of_layer(s.hidden, s.width);
+  layer.w2 = of_layer(s.width, s.hidden);
+  layer.w3 = of_layer(s.hidden, s.width);
   f.final_norm = next.take(s.width);
   next.take(s.positions, s.head_dim());
   f.classifier = s.own_classifier ? next.take(s.words, s.width) : f.embedding;
   return next.count();
 }
 
-bool all_finite(const float* numbers, uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, numbers + i, sizeof bits);
-    if ((bits & 0x7f800000u) == 0x7f800000u) return false;
-  }
-  return true;
+layer_tensors layer_of(const model_file& file, int32_t index) {
+  model_file same = file;
+  layer_tensors layer = {};
+  take_all(same, static_cast<const float*>(file.layers), index, layer);
+  return layer;
 }
 
 } // namespace
-
-const char* why_refused(const shape& s) {
-  const auto in = [](int32_t n, int32_t low, int32_t high) { return low <= n && n <= high; };
-  if (!in(s.width, 2, 8192) || !in(s.hidden, 1, 65536))
-    return "its width is not 2 to 8,192, or hidden not 1 to 65,536";
-  if (!in(s.layers, 1, 256)) return "it has not 1 to 256 layers";
-  if (!in(s.heads, 1, 1024) || s.width % s.heads != 0 || s.head_dim() % 2 != 0 || s.head_dim() > 1024)
-    return "its width is not heads times an even number up to 1,024";
-  if (!in(s.kv_heads, 1, s.heads) || s.heads % s.kv_heads != 0)
-    return "its heads are no multiple of its KV heads";
-  if (!in(s.words, 3, 1 << 18)) return "it has not 3 to 262,144 words";
-  if (!in(s.positions, 1, 1 << 17)) return "it has not 1 to 131,072 positions";
-  return nullptr;
-}
 
 refusal read_llama2c(const unsigned char* bytes, size_t size, model_file& file) {
   int32_t header[header_numbers];
@@ -82,15 +74,22 @@ refusal read_llama2c(const unsigned char* bytes, size_t size, model_file& file) 
   if (const char* why = why_refused(file.of)) return {why, {}};
   if (reinterpret_cast<uintptr_t>(bytes) % alignof(float) != 0)
     return {"its bytes are not aligned to 4 in memory", {}};
-  const uint64_t count = take_all(file, nullptr), held = (size - sizeof header) / sizeof(float);
+  layer_tensors layer = {};
+  const uint64_t count = take_all(file, nullptr, 0, layer), held = (size - sizeof header) / sizeof(float);
   if (count > held) return {"the file ends before its last weight: fetch it again", {}};
   if (sizeof header + count * sizeof(float) != size)
     return {"the file goes on behind its last weight: it is no model of llama2.c's first format", {}};
   const float* const numbers = reinterpret_cast<const float*>(bytes + sizeof header);
-  take_all(file, numbers);
-  const uint64_t before_tables = static_cast<uint64_t>(file.final_norm - numbers) +
+  file.layers = numbers;
+  file.find_layer = layer_of;
+  file.rope.rotary_dim = file.of.head_dim();
+  take_all(file, numbers, 0, layer);
+  const uint64_t before_tables = static_cast<uint64_t>(static_cast<const float*>(file.final_norm.data) -
+                                                       numbers) +
                                  static_cast<uint64_t>(file.of.width);
-  if (!all_finite(numbers, before_tables))
+  fovea_rows_in all = {};
+  all.data = numbers;
+  if (!all_finite(all, before_tables))
     return {"a weight is infinite or not a number: fetch the file again", {}};
   if (own && !all_finite(file.classifier,
                          static_cast<uint64_t>(file.of.words) * static_cast<uint64_t>(file.of.width)))

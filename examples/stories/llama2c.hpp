@@ -10,29 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "minilm/refusal.hpp"
+#include "model_file.hpp"
 
 namespace stories {
-
-using minilm::refusal;
-
-struct shape {
-  int32_t width, hidden, layers, heads, kv_heads, words, positions;
-  int32_t own_classifier; // 1: it is not the embedding
-
-  constexpr int32_t head_dim() const { return width / heads; }
-  constexpr int32_t kv_width() const { return kv_heads * head_dim(); }
-  constexpr int32_t qkv_width() const { return width + 2 * kv_width(); }
-};
-
-// Null if a decoder can be made of it, or a sentence.
-const char* why_refused(const shape& s);
-
-struct model_file {
-  shape of;
-  const float *embedding, *attention_norm, *wq, *wk, *wv, *wo, *mlp_norm, *w1, *w2, *w3, *final_norm;
-  const float* classifier; // the embedding, if it is the same
-};
 
 // `bytes` at a multiple of 4.
 refusal read_llama2c(const unsigned char* bytes, size_t size, model_file& file);
