@@ -2,7 +2,6 @@
 #include "story_model.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <new>
 
@@ -148,7 +147,9 @@ float* story_decoder::read(const int32_t* ids, int32_t count) {
     });
     for (int32_t one : status) check(one);
   }
-  if (!std::all_of(logits_.begin(), logits_.end(), [](float x) { return std::isfinite(x); }))
+  fovea_rows_in logits = {};
+  logits.data = logits_.data();
+  if (!stories::all_finite(logits, logits_.size()))
     throw usage_error("a logit is not a number: the weights of this model are too large");
   return logits_.data();
 }

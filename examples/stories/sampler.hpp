@@ -15,12 +15,28 @@ struct sampler {
   int32_t choose(float* logits, int32_t words, int32_t& id) {
     id = 0;
     if (temperature > 0) return draw(logits, words, id);
-    for (int32_t i = 1; i < words; ++i)
-      if (logits[i] > logits[id]) id = i;
+    id = first_largest(logits, words);
     return FOVEA_OK;
   }
 
  private:
+  // By sixteen lanes, which compilers keep in registers.
+  static int32_t first_largest(const float* x, int32_t count) {
+    constexpr int32_t lanes = 16;
+    float largest[lanes];
+    for (float& lane : largest) lane = x[0];
+    int32_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+      for (int32_t lane = 0; lane < lanes; ++lane)
+        largest[lane] = x[i + lane] > largest[lane] ? x[i + lane] : largest[lane];
+    for (; i < count; ++i) largest[0] = x[i] > largest[0] ? x[i] : largest[0];
+    float most = largest[0];
+    for (float lane : largest) most = lane > most ? lane : most;
+    int32_t id = 0;
+    while (id + 1 < count && x[id] < most) ++id;
+    return id;
+  }
+
   int32_t draw(float* logits, int32_t words, int32_t& id) {
     fovea_softmax_rows s = {};
     s.in = s.out = logits;
