@@ -77,10 +77,10 @@ std::vector<int32_t> write(const stories::model& m, int32_t tokens, stories::sam
 }
 
 // The sum of -log p(next token) over a text that begins with begin_of_text.
-double loss_of(const stories::model& m, const std::vector<int32_t>& ids) {
+double loss_of(const stories::model& m, const std::vector<int32_t>& ids, int32_t cache) {
   constexpr int32_t rows = 32;
   const auto tokens = static_cast<int32_t>(ids.size()) - 1;
-  reader r(m, tokens, rows);
+  reader r(m, tokens, rows, {}, cache);
   REQUIRE(r.decoder.begin() == FOVEA_OK);
   std::vector<float> logits(static_cast<size_t>(rows * m.of.words));
   double sum = 0;
@@ -144,13 +144,17 @@ TEST_CASE("stories: int8 loses at most 1 percent, int4 at most 4, over 2,000 tok
     drawn.seed = seed;
     texts.push_back(write(floats.model, 500, drawn, unused));
   }
-  double losses[3] = {};
-  constexpr int32_t dtypes[3] = {FOVEA_F32, FOVEA_I8, FOVEA_I4};
-  for (int i = 0; i < 3; ++i) {
-    const opened o(f, dtypes[i]);
-    for (const auto& ids : texts) losses[i] += loss_of(o.model, ids) / 2000;
+  struct {
+    int32_t dtype, cache;
+    double loss;
+  } kinds[] = {{FOVEA_F32, FOVEA_F32, 0}, {FOVEA_I8, FOVEA_F32, 0}, {FOVEA_I4, FOVEA_F32, 0}, {FOVEA_I8, FOVEA_I8, 0}};
+  for (auto& kind : kinds) {
+    const opened o(f, kind.dtype);
+    for (const auto& ids : texts) kind.loss += loss_of(o.model, ids, kind.cache) / 2000;
   }
-  MESSAGE("loss of a token: float32 ", losses[0], ", int8 ", losses[1], ", int4 ", losses[2]);
-  CHECK(losses[1] < 1.01 * losses[0]);
-  CHECK(losses[2] < 1.04 * losses[0]);
+  MESSAGE("loss of a token: float32 ", kinds[0].loss, ", int8 ", kinds[1].loss, ", int4 ", kinds[2].loss,
+          ", int8 with caches of int8 ", kinds[3].loss);
+  CHECK(kinds[1].loss < 1.01 * kinds[0].loss);
+  CHECK(kinds[2].loss < 1.04 * kinds[0].loss);
+  CHECK(kinds[3].loss < 1.01 * kinds[0].loss);
 }

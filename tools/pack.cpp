@@ -23,6 +23,7 @@ std::vector<flag> pack_flags() {
           {"--join", "NEW=A+B", "of safetensors: packs A, B and so on as one matrix"},
           {"--words", "FILE", "of llama2.c: adds the tokenizer, tok512.bin"},
           {"--prompt", "TEXT", "of llama2.c, needs --words: adds caches that have read this text"},
+          {"--int8-cache", "", "of llama2.c: caches of int8"},
           {"--help", "", "this text"}};
 }
 
@@ -46,6 +47,8 @@ pack_wish read_wish(const flags& given) {
   if (w.golden && w.header.empty()) throw usage_error("--golden goes into a header: add --header weights.h");
   if (given.count("--prompt") && !given.count("--words"))
     throw usage_error("--prompt needs the tokenizer: add --words tok512.bin");
+  if (given.count("--prompt") && given.count("--int8-cache") && w.helium)
+    throw usage_error("caches of int8 cannot be put in the order of Helium here: leave out --prompt");
   return w;
 }
 
@@ -80,7 +83,7 @@ int run_pack(const std::vector<std::string>& arguments) {
     throw usage_error("cannot read " + quote(wish.file) + " (" + file.problem() +
                       "): --file names a .safetensors file or a .bin file of llama2.c");
   if (ends_with(wish.file, ".safetensors")) {
-    refuse_flags_of(given, {"--words", "--prompt"}, "llama2.c");
+    refuse_flags_of(given, {"--words", "--prompt", "--int8-cache"}, "llama2.c");
     print(pack_safetensors(file, wish, given));
   } else if (ends_with(wish.file, ".bin")) {
     refuse_flags_of(given, {"--tensors", "--join"}, "safetensors");

@@ -55,12 +55,15 @@ class model_packer {
   }
 
  private:
+  int32_t cache() const { return given_.count("--int8-cache") ? int32_t{FOVEA_I8} : int32_t{FOVEA_F32}; }
+
   std::string macro(const char* end) const { return in_capitals(wish_.name) + end; }
 
   void define_shape(c_header& header) const {
     const stories::shape& s = model_.of;
     header.define(macro("_SHAPE"), format("{%d, %d, %d, %d, %d, %d, %d, %d}", s.width, s.hidden, s.layers,
                                           s.heads, s.kv_heads, s.words, s.positions, s.own_classifier));
+    header.define(macro("_CACHE"), cache() == FOVEA_I8 ? "FOVEA_I8" : "FOVEA_F32");
     header.define(macro("_MODEL_BYTES"), count_text(image_->size()));
   }
 
@@ -90,7 +93,7 @@ class model_packer {
     const int32_t count = words_.encode(prompt, ids.data(), static_cast<int32_t>(ids.size()));
     if (count < 2 || count > model_.of.positions)
       throw usage_error(format("the prompt has %d tokens: give one of 2 to %d", count, model_.of.positions));
-    story_decoder decoder(model_, count - 1, {}, 1);
+    story_decoder decoder(model_, count - 1, {}, 1, cache());
     decoder.begin();
     decoder.read(ids.data(), count - 1);
     header.define(macro("_PROMPT_TOKENS"), std::to_string(count - 1));
@@ -101,7 +104,7 @@ class model_packer {
 
   void add_golden(c_header& header) {
     const int32_t tokens = std::min(golden_tokens, model_.of.positions);
-    story_decoder decoder(model_, tokens, {}, 1);
+    story_decoder decoder(model_, tokens, {}, 1, cache());
     decoder.begin();
     stories::sampler likeliest;
     int32_t id = stories::begin_of_text;

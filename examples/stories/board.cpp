@@ -14,6 +14,12 @@
 
 #include STORIES_HEADER // FOVEA_STORIES_HEADER of CMake
 
+#ifndef STORIES_PROMPT_TOKENS // packed without a prompt
+#define STORIES_PROMPT_TOKENS 0
+#define STORIES_PROMPT_LAST 0
+static const uint32_t stories_prompt[1] = {};
+#endif
+
 extern "C" {
 __attribute__((noinline)) void fovea_cost_begin() { __asm__ volatile(""); }
 __attribute__((noinline)) void fovea_cost_end() { __asm__ volatile(""); }
@@ -22,11 +28,12 @@ __attribute__((noinline)) void fovea_cost_end() { __asm__ volatile(""); }
 namespace {
 
 constexpr stories::shape of = STORIES_SHAPE;
-constexpr int32_t most_tokens = 216, counted_position = 64;
+constexpr int32_t cache = STORIES_CACHE;
+constexpr int32_t most_tokens = 201 + stories::branch_tokens(cache), counted_position = 64;
 
-alignas(64) unsigned char caches[stories::caches_size(of, most_tokens)];
+alignas(64) unsigned char caches[stories::caches_size(of, most_tokens, cache)];
 alignas(64) unsigned char numbers[stories::numbers_size(of, 1)];
-alignas(64) unsigned char scratch[stories::scratch_size(of, 1)];
+alignas(64) unsigned char scratch[stories::scratch_size(of, 1, cache)];
 float logits[of.words];
 uint32_t word_index[2 * of.words];
 
@@ -87,14 +94,15 @@ int tell(stories::decoder& d, const stories::vocabulary& words, int32_t last, in
 int main(int argc, char** argv) {
   const int32_t tokens = argc > 1 ? std::atoi(argv[1]) : 20;
   const bool prompted = argc > 2 && std::strcmp(argv[2], "prompt") == 0;
-  if (tokens < 1 || tokens > most_tokens - stories::branch_tokens()) return fail("give 1 to 201 tokens");
+  if (tokens < 1 || tokens > most_tokens - stories::branch_tokens(cache)) return fail("give 1 to 201 tokens");
+  if (prompted && STORIES_PROMPT_TOKENS == 0) return fail("no prompt was packed");
   stories::model m;
   stories::vocabulary words;
   if (const auto refused = stories::open_image(bytes_of(stories_model), sizeof stories_model, m))
     return fail(refused.why());
   if (const auto refused = words.read(bytes_of(stories_words), STORIES_WORDS_BYTES, of.words, word_index))
     return fail(refused.why());
-  stories::decoder d(m, {caches, numbers, most_tokens, 1});
+  stories::decoder d(m, {caches, numbers, most_tokens, 1, cache});
   const stories::prefix before = {bytes_of(stories_prompt), STORIES_PROMPT_TOKENS};
   if (const int32_t status = prompted ? d.begin(before) : d.begin()) return fail(fovea_reason_text(status));
   return tell(d, words, prompted ? STORIES_PROMPT_LAST : stories::begin_of_text, tokens);
