@@ -97,7 +97,8 @@ TEST_CASE("stories, int8 cache: no token leads to a key or value that the caches
     for (int32_t c = 0; c < s.width; ++c) {
       const bool is_key = w < s.kv_width();
       words[w * s.width + c] = stories::number_at(layer.attention_norm, c) *
-                               stories::number_at(is_key ? layer.wk : layer.wv, w % s.kv_width() * s.width + c);
+                               stories::number_at(is_key ? layer.wk : layer.wv,
+                                                  w % s.kv_width() * s.width + c);
     }
   for (int32_t dtype : {FOVEA_F32, FOVEA_I8, FOVEA_I4}) {
     aligned image(stories::image_size(s, dtype));

@@ -161,7 +161,7 @@ TEST_CASE("stories: models of transformers that are cut off anywhere are refused
 
 namespace {
 
-// Whatever was read can be packed and run.
+// What was read can be packed and run, which takes long, so one in eight is.
 void damaged_models(uint32_t seeds) {
   const kind k = {{4, 3, 1, 2, 1, 5, 4, 0, 0, 1, 1, 1e-5f}, "BF16", ""};
   const std::string config = config_of(k), file = tensors_of(k).file();
@@ -183,7 +183,7 @@ void damaged_models(uint32_t seeds) {
     }
     const opened model(texts[0], texts[1]);
     if (model.refused) continue;
-    ++accepted;
+    if (++accepted % 8) continue;
     const stories::model_file& given = model.files.file();
     aligned image(stories::image_size(given.of, FOVEA_I8));
     stories::model m;

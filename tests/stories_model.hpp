@@ -162,8 +162,8 @@ inline std::vector<double> reference(const stories::model_file& f, int32_t count
   for (int32_t position = 0; position < count; ++position) {
     row x;
     for (int32_t c = 0; c < s.width; ++c)
-      x.push_back(static_cast<double>(
-          stories::number_at(f.embedding, id_at(position, s.words) * s.width + c)));
+      x.push_back(
+          static_cast<double>(stories::number_at(f.embedding, id_at(position, s.words) * s.width + c)));
     for (int32_t l = 0; l < s.layers; ++l) {
       const auto at = static_cast<size_t>(l);
       const stories::layer_tensors layer = f.layer(l);

@@ -147,7 +147,8 @@ TEST_CASE("stories: int8 loses at most 1 percent, int4 at most 4, over 2,000 tok
   struct {
     int32_t dtype, cache;
     double loss;
-  } kinds[] = {{FOVEA_F32, FOVEA_F32, 0}, {FOVEA_I8, FOVEA_F32, 0}, {FOVEA_I4, FOVEA_F32, 0}, {FOVEA_I8, FOVEA_I8, 0}};
+  } kinds[] = {
+      {FOVEA_F32, FOVEA_F32, 0}, {FOVEA_I8, FOVEA_F32, 0}, {FOVEA_I4, FOVEA_F32, 0}, {FOVEA_I8, FOVEA_I8, 0}};
   for (auto& kind : kinds) {
     const opened o(f, kind.dtype);
     for (const auto& ids : texts) kind.loss += loss_of(o.model, ids, kind.cache) / 2000;

@@ -109,7 +109,9 @@ class teller {
     if (!ids_) print(harmless(w.prompt.data(), static_cast<int32_t>(w.prompt.size())));
   }
 
-  bool ends(int32_t id) const { return !ids_ && (id == stories::begin_of_text || id == stories::end_of_text); }
+  bool ends(int32_t id) const {
+    return !ids_ && (id == stories::begin_of_text || id == stories::end_of_text);
+  }
 
   void say(int32_t last, int32_t id) {
     char text[256];
@@ -174,8 +176,9 @@ int run_stories(const std::vector<std::string>& arguments) {
     print(
         "fovea stories [flags]\n\nA language model of 260,000 parameters, trained on TinyStories, writes a "
         "story. "
-        "The text goes to\nstandard output as it grows, its speed to standard error at the end. Models as "
-        "transformers\nsaves them (Llama, Mistral, Qwen2) run by the same code, from tokens to tokens.\n\n" +
+        "The text goes to\nstandard output as it grows, its speed to standard error at the end. DIR holds "
+        "stories260K.bin and\ntok512.bin of llama2.c; or config.json and model.safetensors of transformers "
+        "(Llama, Mistral,\nQwen2), which has no tokenizer here: give --tokens-in.\n\n" +
         flags_help(stories_flags()) + "\n  fovea stories --prompt \"One day, Tim\" --tokens 100 --int8\n");
     return 0;
   }

@@ -22,7 +22,7 @@ void check_opened(const minilm::mapped_file& file, const std::string& path) {
   if (file.problem().empty()) return;
   throw usage_error(
       "cannot read " + quote(path) + " (" + file.problem() +
-      "): --model names a folder with stories260K.bin and tok512.bin, which ./dev stories fetches, or with "
+      "): --model names a folder with stories260K.bin and tok512.bin (./dev stories fetches one), or with "
       "config.json and model.safetensors");
 }
 
@@ -111,7 +111,8 @@ void story_files::check_tokens(const std::vector<int32_t>& prompt, int64_t more)
         static_cast<long long>(positions)));
   for (int32_t id : prompt)
     if (id >= model_.of.words)
-      throw usage_error(format("token %d is none of the model: its tokens are 0 to %d", id, model_.of.words - 1));
+      throw usage_error(
+          format("token %d is none of the model: its tokens are 0 to %d", id, model_.of.words - 1));
 }
 
 story_decoder::story_decoder(const stories::model& m, int32_t tokens, const stories::arithmetic& how,
@@ -155,11 +156,9 @@ float* story_decoder::read(const int32_t* ids, int32_t count) {
 }
 
 std::vector<flag> story_model_flags() {
-  return {{"--model", "DIR",
-           "the folder with stories260K.bin and tok512.bin, or with config.json and model.safetensors "
-           "(../shared/models/stories260K)"},
+  return {{"--model", "DIR", "a folder of llama2.c or of transformers (../shared/models/stories260K)"},
           {"--int8", "", "weights in int8"},
-          {"--int4", "", "weights in int4, the classifier in int8; of small models W_O, W_1 and W_3 only"}};
+          {"--int4", "", "weights in int4, the classifier in int8; of small models W_O, W_1, W_3 only"}};
 }
 
 std::string story_folder(const flags& given) {

@@ -223,8 +223,8 @@ class pass {
       const float* const q = qkv_ + static_cast<ptrdiff_t>(r) * s_.qkv_width();
       key = std::fmax(key, largest_of(q + s_.q_width(), s_.kv_width()));
       unsigned char* const scratch = static_cast<unsigned char*>(scratch_);
-      auto* const scales = reinterpret_cast<fovea_fixed_scale*>(
-          scratch + up64(static_cast<uint64_t>(s_.q_width())));
+      auto* const scales = reinterpret_cast<fovea_fixed_scale*>(scratch +
+                                                                up64(static_cast<uint64_t>(s_.q_width())));
       if (quantize(q, range, key, static_cast<int8_t*>(scratch_), scales))
         attend_in_integers(layer, r, scales);
       else
@@ -273,7 +273,8 @@ class pass {
   // The heads of a query in int8. A score of integers times the multiplier of its key is shifted to octaves,
   // so a scale of queries is a power of two times that of keys. False: int8 does not hold them, or a score
   // with the largest of the keys might have more than 4,096 octaves.
-  bool quantize(const float* from, const cache_range& range, float key, int8_t* q, fovea_fixed_scale* scales) {
+  bool quantize(const float* from, const cache_range& range, float key, int8_t* q,
+                fovea_fixed_scale* scales) {
     constexpr float log2_e = 1.44269504f;
     const int32_t dim = s_.head_dim();
     // The unit of multipliers is range.k / 127 / 2^30; octaves have 16 bits behind the point.
@@ -317,7 +318,8 @@ int32_t decoder::run(const int32_t* ids, int32_t count, int32_t wanted, float* l
   if (count < 1 || count > memory_.rows || wanted < 0 || wanted > count)
     return refused(FOVEA_SIZE, FOVEA_ARG_ROWS);
   if (length() < 0 || length() > m_.of.positions - count) return refused(FOVEA_RANGE, FOVEA_ARG_POSITIONS);
-  const int32_t copied = prefix_.tokens % (branch_tokens(memory_.cache) + 1), own = length() - prefix_.tokens + copied;
+  const int32_t copied = prefix_.tokens % (branch_tokens(memory_.cache) + 1),
+                own = length() - prefix_.tokens + copied;
   if (own + count > memory_.tokens) return refused(FOVEA_TOO_SMALL, FOVEA_ARG_CACHE);
   for (int32_t r = 0; r < count; ++r)
     if (ids[r] < 0 || ids[r] >= m_.of.words) return refused(FOVEA_RANGE, FOVEA_ARG_INDEX);

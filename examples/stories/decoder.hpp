@@ -47,9 +47,9 @@ constexpr uint64_t scratch_size(const shape& s, int32_t rows, int32_t cache = FO
                                  static_cast<uint64_t>(s.q_width())),
                  product = FOVEA_MULTIPLY_SCRATCH(inputs, rows, int32_t{FOVEA_I8}),
                  floats = FOVEA_SCRATCH(s.head_dim(), s.head_dim()),
-                 integers = cache == FOVEA_I8 ? integer_query_size(s) +
-                                                    FOVEA_FIXED_SCRATCH(s.head_dim(), s.head_dim())
-                                              : 0;
+                 integers = cache == FOVEA_I8
+                                ? integer_query_size(s) + FOVEA_FIXED_SCRATCH(s.head_dim(), s.head_dim())
+                                : 0;
   return up64(larger(product, larger(floats, integers)));
 }
 

@@ -149,7 +149,8 @@ const char* why_refused(const shape& s) {
     return "its width is not 2 to 8,192, or hidden not 1 to 65,536";
   if (!is_in(s.layers, 1, 256)) return "it has not 1 to 256 layers";
   if (!is_in(s.heads, 1, 1024) || !is_in(s.own_head_dim, 0, 1024) ||
-      (s.own_head_dim == 0 && s.width % s.heads != 0) || !is_in(s.head_dim(), 2, 1024) || s.head_dim() % 2 != 0)
+      (s.own_head_dim == 0 && s.width % s.heads != 0) || !is_in(s.head_dim(), 2, 1024) ||
+      s.head_dim() % 2 != 0)
     return "its width is not heads times an even number up to 1,024";
   if (s.q_width() > 65536) return "its heads are wider than 65,536 together";
   if (!is_in(s.kv_heads, 1, s.heads) || s.heads % s.kv_heads != 0)

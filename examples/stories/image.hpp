@@ -24,7 +24,7 @@ struct cache_range {
 struct layer_weights {
   const float *attention_norm, *mlp_norm; // [width]
   cache_range largest;
-  fovea_linear qkv, out, up, down;        // up: w1, then w3
+  fovea_linear qkv, out, up, down; // up: w1, then w3
 };
 
 struct model {

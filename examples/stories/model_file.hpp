@@ -57,7 +57,7 @@ inline float number_at(const fovea_rows_in& tensor, ptrdiff_t index) {
 }
 
 inline bool all_finite(const fovea_rows_in& tensor, uint64_t count) {
-  const uint32_t exponent = tensor.dtype == FOVEA_F32 ? 0x7f800000u
+  const uint32_t exponent = tensor.dtype == FOVEA_F32   ? 0x7f800000u
                             : tensor.dtype == FOVEA_F16 ? 0x7c00u
                                                         : 0x7f80u;
   bool finite = true;

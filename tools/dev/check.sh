@@ -55,12 +55,14 @@ prove() {
     -DCMAKE_C_FLAGS="$checks" -DCMAKE_CXX_FLAGS="$checks ${by_gcc:-}"
   say "random calls, under the sanitizers" # aborting: then the test program still tells the seed
   ASAN_OPTIONS=abort_on_error=1 FOVEA_FUZZ_CALLS=3000 build/sanitized/run-tests --no-skip "--test-case=prove_random_calls"
-  say "a million damaged safetensors files, and as many models of llama2.c, under the sanitizers"
+  say "a million damaged safetensors files, and as many models of llama2.c and of transformers, under the sanitizers"
   build/sanitized/run-tests --isa=scalar --no-skip "--test-case=prove_damaged_*"
   prove_variant m55-gcc m55 "Cortex-M55, built by gcc" -DFOVEA_BOARD_COMPILER=gcc
   prove_variant m3-floats m3 "floats on a Cortex-M3, which has no FPU" -DFOVEA_COMPILES_TO_FPU=ON
   say "a real model: its tokens, its embeddings in floats and int8"
   prove_model
+  say "decoders from safetensors, against float64"
+  prove_llama
   say "a dozen mutants of the library, others each day"
   tools/mutate --seed "$(date +%Y%m%d)" --count 12 --minutes 10 --jobs "$(cores)"
   fuzz

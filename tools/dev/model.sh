@@ -31,16 +31,28 @@ check_model() {
   tools/check/minilm build/host/tools/fovea "$folder"
 }
 
-# prove_model: 200 sentences against float64, 10,000 lines against the reference tokenizer, in a Python of our own.
-prove_model() {
-  folder=$(model_folder) || { say "prove: all-MiniLM-L6-v2 could not be fetched, so it was not run." && return; }
-  tools/check/minilm build/host/tools/fovea "$folder"
+# A Python of our own with numpy and tokenizers: sets python.
+set_python() {
   python=build/python/bin/python
   if ! { [ -x "$python" ] || python3 -m venv build/python; } >"$log_dir/python" 2>&1 ||
     ! "$python" -m pip install --quiet --disable-pip-version-check numpy tokenizers >>"$log_dir/python" 2>&1; then
     say "prove: numpy and tokenizers could not be installed, so nothing was compared with them; see build/log/python."
-    return
+    return 1
   fi
+}
+
+# prove_llama: decoders of small shapes and of SmolLM2-135M's against float64.
+prove_llama() {
+  set_python || return 0
+  "$python" tools/check/llama build/host/tools/fovea
+  "$python" tools/check/llama --full build/host/tools/fovea
+}
+
+# prove_model: 200 sentences against float64, 10,000 lines against the reference tokenizer.
+prove_model() {
+  folder=$(model_folder) || { say "prove: all-MiniLM-L6-v2 could not be fetched, so it was not run." && return; }
+  tools/check/minilm build/host/tools/fovea "$folder"
+  set_python || return 0
   "$python" tools/check/tokenizer build/host/tools/fovea "$folder"
   "$python" tools/check/minilm --accuracy 200 build/host/tools/fovea "$folder"
   for target in a53 a72 a76; do
