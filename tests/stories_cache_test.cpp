@@ -1,5 +1,5 @@
-// The decoder of examples/stories with caches of int8 and attention in integers: near the formula, the same bits
-// on every ISA, whatever is read at once, behind a prefix, and where int8 cannot hold a query.
+// The decoder of examples/stories with caches of int8 and attention in integers: near the formula, the same
+// bits on every ISA, whatever is read at once, behind a prefix, and where int8 cannot hold a query.
 #include <doctest/doctest.h>
 
 #include "digest.hpp"

@@ -1,5 +1,5 @@
-// Models as transformers saves them: the decoder of examples/stories is right by its formula for each dtype, with
-// biases, heads of an own width and scaled rotation; wrong and damaged files lead to a sentence.
+// Models as transformers saves them: the decoder of examples/stories is right by its formula for each dtype,
+// with biases and heads of an own width; damaged files lead to a sentence. tools/check/llama has more.
 #include <doctest/doctest.h>
 
 #include <string>

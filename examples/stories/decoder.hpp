@@ -19,8 +19,8 @@ struct team {
 };
 
 // Bytes, each a multiple of 64: the cache of a layer, and of all layers, for `tokens`; the numbers of `rows`
-// tokens that are read at once; the scratch of one worker. `cache`: FOVEA_F32 or FOVEA_I8, behind which stands the
-// largest number of its keys.
+// tokens that are read at once; the scratch of one worker. `cache`: FOVEA_F32 or FOVEA_I8, behind which
+// stands the largest number of its keys.
 constexpr uint64_t up64(uint64_t bytes) { return (bytes + image_align - 1) / image_align * image_align; }
 constexpr uint64_t row_bytes(int32_t rows, int32_t columns) {
   return up64(sizeof(float) * static_cast<uint64_t>(rows) * static_cast<uint64_t>(columns));
@@ -65,8 +65,8 @@ struct decoder_memory {
   int32_t cache = FOVEA_F32;
 };
 
-// The caches of another decoder, of the same kind, which has read `tokens` with room for no more: in flash, for
-// example.
+// The caches of another decoder, of the same kind, which has read `tokens` with room for no more: in flash,
+// for example.
 struct prefix {
   const unsigned char* caches = nullptr;
   int32_t tokens = 0;

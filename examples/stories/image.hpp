@@ -4,8 +4,8 @@
 //   header | final norm | cosines | sines | embedding | its scales | classifier |
 //   for each layer: norm, norm, largest k and v, bias, W_Q W_K W_V, W_O, W_1 W_3, W_2
 //
-// each at a multiple of 64 bytes. FOVEA_F32: the embedding is packed as a product is, and is the classifier as
-// well if the model has only one. FOVEA_I8 and FOVEA_I4: the embedding is rows of int8, each with a scale.
+// each at a multiple of 64 bytes. FOVEA_F32: the embedding is packed as a product is, and is the classifier
+// as well if the model has only one. FOVEA_I8 and FOVEA_I4: the embedding is rows of int8, each with a scale.
 // FOVEA_I4: all matrices but the classifier, which is FOVEA_I8; of models less than 256 numbers wide W_O, W_1
 // and W_3 alone, because the others lose too much in four bits.
 #pragma once

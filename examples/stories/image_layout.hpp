@@ -25,8 +25,8 @@ inline uint32_t check_of(const image_header& h) { // FNV-1a over what stands bef
   return hash;
 }
 
-// Matrices of `in` inputs that lose more in four bits than others: W_Q W_K W_V and W_2. Of stories260K, W_O, W_1
-// and W_3 in four bits cost 3 percent of the loss, all matrices 7, because its rows have little to spare.
+// Matrices that lose more in four bits than others: W_Q W_K W_V and W_2. Of stories260K, W_O, W_1 and W_3 in
+// four bits cost 3 percent of the loss, all matrices 7, because its rows have little to spare.
 inline int32_t finer(const shape& s, int32_t dtype) {
   return dtype == FOVEA_I4 && s.width < 256 ? int32_t{FOVEA_I8} : dtype;
 }

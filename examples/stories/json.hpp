@@ -15,8 +15,8 @@ class json_values {
  public:
   refusal read(std::string_view text); // which stays where it is
 
-  // As it is written, a string with its quotes; empty: not there. A name that stands twice has its last value,
-  // as in Python.
+  // As it is written, a string with its quotes; empty: not there. A name that stands twice has its last
+  // value, as in Python.
   std::string_view find(std::string_view path) const;
 
  private:

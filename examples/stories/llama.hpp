@@ -1,8 +1,8 @@
-// A model as transformers saves it: config.json and model.safetensors of Llama, or of a model that differs by
-// its sizes and by biases of W_Q, W_K and W_V only, as Qwen2 does. Both files are in memory. Nothing is copied.
+// A model as transformers saves it: config.json and model.safetensors of Llama, or of a model that differs
+// only in sizes and in biases of W_Q, W_K and W_V, as Qwen2 does. Both files are in memory. Nothing is copied.
 //
-// Files may come from anybody: each tensor must have the shape that the configuration gives it, all its numbers
-// must be finite, and a tensor that this decoder has no use for is refused, because the model would be another.
+// Files may come from anybody: each tensor must have the shape that the configuration gives it, and finite
+// numbers. A tensor that this decoder has no use for is refused, because the model would be another.
 #pragma once
 #include <cstddef>
 #include <string_view>
