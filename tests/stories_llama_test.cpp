@@ -104,16 +104,15 @@ class tensors_of {
 
 // In memory of exactly this size: under AddressSanitizer each byte beyond is a finding.
 struct opened {
-  std::vector<uint64_t> bytes;
+  std::vector<unsigned char> bytes;
   std::vector<char> config;
   stories::llama_files files;
   stories::refusal refused;
 
   opened(const std::string& json, const std::string& file)
-      : bytes((file.size() + 7) / 8), config(json.begin(), json.end()) {
-    std::memcpy(bytes.data(), file.data(), file.size());
+      : bytes(file.begin(), file.end()), config(json.begin(), json.end()) {
     refused = files.read_config({config.data(), config.size()});
-    if (!refused) refused = files.read_tensors(reinterpret_cast<unsigned char*>(bytes.data()), file.size());
+    if (!refused) refused = files.read_tensors(bytes.data(), bytes.size());
   }
   std::string why() const { return refused ? refused.why() : ""; }
 };
