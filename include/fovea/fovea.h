@@ -277,7 +277,7 @@ typedef struct fovea_attention {
 FOVEA_API int32_t fovea_attend(const fovea_attention *a, void *scratch, size_t scratch_size);
 /* The same for float32 only: a program without other types links only the code that they need. */
 FOVEA_API int32_t fovea_attend_f32(const fovea_attention *a, void *scratch, size_t scratch_size);
-/* The same for small firmware, in a quarter of the code: float32, K in rows or panels, groups of heads,
+/* The same for small firmware, in two fifths of the code: float32, K in rows or panels, groups of heads,
  * causal, position, window, scale; what else a call may ask for is refused. Scratch of FOVEA_SCRATCH_PLAIN
  * bytes is enough. On a core with vectors, a call with FOVEA_SCRATCH bytes takes the kernels of fovea_attend;
  * one with less is as slow as plain C. The bits are the same. */

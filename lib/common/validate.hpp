@@ -128,13 +128,18 @@ size_t scratch_of(const Call* call, int32_t (*make)(const Call*, Plan&), size_t 
   return make(call, p) ? 0 : size(p);
 }
 
-// Scratch becomes a workspace, or is refused.
-template <class Plan, class Workspace>
-static inline int32_t take_scratch(const Plan& p, void* scratch, size_t size, Workspace& w) {
+// Scratch is memory that nothing else of the call touches, or is refused.
+template <class Plan>
+static inline int32_t check_scratch(const Plan& p, void* scratch, size_t size) {
   if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
   byte_range bytes;
   if (!range_of(scratch, size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
-  if (meets_any(p, bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
+  return meets_any(p, bytes) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH) : int32_t{FOVEA_OK};
+}
+// It becomes a workspace, or is refused.
+template <class Plan, class Workspace>
+static inline int32_t take_scratch(const Plan& p, void* scratch, size_t size, Workspace& w) {
+  if (const int32_t s = check_scratch(p, scratch, size)) return s;
   return make_workspace(p, scratch, size, w) ? int32_t{FOVEA_OK}
                                              : refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
 }

@@ -1,4 +1,4 @@
-// The public calls: a plan, the units of work of this part, and one kernel call per tile of queries.
+// The public calls: a plan, and the units of work of this part, which the kernel of its ISA takes.
 #include "common/build.hpp"
 
 #include "common/units.hpp"
@@ -66,67 +66,17 @@ unit_range units_of_part(const plan& p, const units_of_head& units) {
   return {unit_at(part_begin(total, p.part, p.parts)), unit_at(part_begin(total, p.part + 1, p.parts))};
 }
 
-// One kernel call per tile: of rows of one KV head, or of several KV heads that have few rows each.
-class tiles {
- public:
-  tiles(const plan& p, const workspace& w)
-      : p_(p),
-        w_(w),
-        chosen_(choose_route(p, w)),
-        first_panel_(p.see.first_key / 16),
-        packed_{first_panel_, first_panel_} {}
+} // namespace
 
-  // Rows row .. end-1 of a KV head, over all keys or over some pieces.
-  void attend(int32_t kv_head, piece_range pieces, int64_t row, int64_t end) {
-    if (kv_head != kv_head_) packed_.end = first_panel_;
-    const bool whole = row == 0 && end == p_.rows;
-    if (w_.batched_heads > 1 && whole) {
-      kv_head_ = kv_head;
-      if (++heads_ == w_.batched_heads) attend_heads();
-      return;
-    }
-    attend_heads();
-    kv_head_ = kv_head;
-    for (; row < end; row += w_.rows)
-      call({&p_, &w_, chosen_, &packed_, kv_head, 1, row, static_cast<int32_t>(smaller(w_.rows, end - row)),
-            pieces});
+void attend_units(const plan& p, const unit_taker& to) {
+  if (p.rows == 0) return;           // however many heads and pieces
+  if (p.parts == 1 && !p.partials) { // no unit is looked at
+    for (int32_t kv_head = 0; kv_head < p.kv_heads; ++kv_head) to.take(to.self, kv_head, {}, 0, p.rows);
+    return;
   }
-
-  // Those that still wait to be attended together; kv_head_ is the last of them.
-  void attend_heads() {
-    if (heads_)
-      call({&p_,
-            &w_,
-            chosen_,
-            &packed_,
-            kv_head_ + 1 - heads_,
-            heads_,
-            0,
-            heads_ * static_cast<int32_t>(p_.rows),
-            {}});
-    heads_ = 0;
-  }
-
- private:
-  void call(const tile_job& job) const {
-    attention_at(p_.isa).attend(job);
-    if (p_.stored.out.dtype != FOVEA_F32 && !job.pieces.count) p_.stored.kernel->write_rows(job);
-  }
-
-  const plan& p_;
-  const workspace& w_;
-  const route chosen_;
-  const int64_t first_panel_;
-  packed_panels packed_;
-  int32_t kv_head_ = -1, heads_ = 0;
-};
-
-void attend_units(const plan& p, const workspace& w) {
-  if (p.rows == 0) return; // however many heads and pieces
   const units_of_head units = units_of(p);
   if (units.count() == 0) return; // no keys, and rows are split
   const unit_range mine = units_of_part(p, units);
-  tiles tile(p, w);
   int32_t kv_head = static_cast<int32_t>(mine.first / units.count());
   const int64_t in_head = mine.first - kv_head * units.count();
   int32_t piece = static_cast<int32_t>(in_head / units.per_piece);
@@ -136,8 +86,8 @@ void attend_units(const plan& p, const workspace& w) {
     const int64_t count = smaller(left, units.per_piece - n);
     const int32_t pieces = units.per_piece == 1 ? static_cast<int32_t>(smaller(left, units.pieces - piece))
                                                 : 1;
-    tile.attend(kv_head, p.partials ? piece_range{piece, pieces} : piece_range{}, n << units.shift,
-                smaller(p.rows, (n + count) << units.shift));
+    to.take(to.self, kv_head, p.partials ? piece_range{piece, pieces} : piece_range{}, n << units.shift,
+            smaller(p.rows, (n + count) << units.shift));
     left -= units.per_piece == 1 ? pieces : count;
     n = n + count < units.per_piece ? n + count : 0;
     piece += n ? 0 : pieces;
@@ -145,8 +95,9 @@ void attend_units(const plan& p, const workspace& w) {
     piece = 0;
     ++kv_head;
   }
-  tile.attend_heads();
 }
+
+namespace {
 
 // Whether the part of a call comes after the last unit.
 bool is_idle(const fovea_attention& a) {
@@ -160,11 +111,13 @@ bool is_idle(const fovea_attention& a) {
 
 } // namespace
 
+size_t least_scratch(const plan& p) { return attention_at(p.isa).least_scratch(p); }
+size_t best_scratch(const plan& p) { return attention_at(p.isa).best_scratch(p); }
+
 int32_t attend(const plan& p, void* scratch, size_t scratch_size) {
-  workspace w;
-  if (const int32_t s = take_scratch(p, scratch, scratch_size, w)) return s;
-  attend_units(p, w);
-  return FOVEA_OK;
+  if (const int32_t s = check_scratch(p, scratch, scratch_size)) return s;
+  return attention_at(p.isa).attend(p, scratch, scratch_size) ? int32_t{FOVEA_OK}
+                                                              : refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
 }
 
 } // namespace fovea::f32
@@ -173,7 +126,7 @@ int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_
   if (call && fovea::f32::is_idle(*call)) return FOVEA_OK;
   fovea::f32::plan p;
   if (const int32_t s = fovea::f32::make_any_plan(call, p)) return s;
-  if (p.stored.any()) p.stored.kernel = &fovea::f32::stored_kernel_at(p.isa);
+  if (p.stored.any()) p.stored.as = fovea::f32::stored_forms_at(p.isa);
   return fovea::f32::attend(p, scratch, scratch_size);
 }
 

@@ -53,12 +53,20 @@ const attention_kernel& attention_at(int32_t place) {
   return *kernels[place];
 }
 
-const stored_kernel& stored_kernel_at(int32_t place) {
-  static const stored_kernel* const kernels[] = {
-#define FOVEA_ISA(name, constant, text) &operations<isa::name>::stored,
+const tile_kernel& tiles_at(int32_t place) {
+  static const tile_kernel* const kernels[] = {
+#define FOVEA_ISA(name, constant, text) &operations<isa::name>::tiles,
 #include "isa/list.hpp"
   };
   return *kernels[place];
+}
+
+const stored_forms& stored_forms_at(int32_t place) {
+  static const stored_forms* const forms[] = {
+#define FOVEA_ISA(name, constant, text) &operations<isa::name>::stored,
+#include "isa/list.hpp"
+  };
+  return *forms[place];
 }
 
 template <class Job>

@@ -119,8 +119,17 @@ struct pack_job {
   float* panel;
 };
 
-// What an ISA offers to attention. (Other operations are one function each: isa/table.hpp.)
+// How an ISA attends: in tiles of rows (kernel/attend.hpp), or row by row (kernel/compact.hpp). (Other
+// operations are one function each: isa/table.hpp.)
 struct attention_kernel {
+  size_t (*least_scratch)(const plan& p);
+  size_t (*best_scratch)(const plan& p);
+  // The units of one part. False: not even one row fits in so much scratch, and nothing was written.
+  bool (*attend)(const plan& p, void* scratch, size_t size);
+};
+
+// Where rows are attended in tiles: what of it depends on the ISA.
+struct tile_kernel {
   int8_t tile_rows[8];  // rows of the shapes, largest first, ending in 1
   int32_t rows;         // of a tile; a multiple of the largest shape
   int32_t batched_rows; // that several KV heads of few rows may fill together; 0 where it does not pay
@@ -133,5 +142,18 @@ struct attention_kernel {
 };
 
 const attention_kernel& attention_at(int32_t place);
+const tile_kernel& tiles_at(int32_t place); // of ISAs that attend in tiles
+
+size_t least_scratch_of_tiles(const plan& p);
+size_t best_scratch_of_tiles(const plan& p);
+bool attend_in_tiles(const plan& p, void* scratch, size_t size);
+
+// Takes units of work: rows row .. end-1 of a KV head, over all keys or over some pieces of them.
+struct unit_taker {
+  void (*take)(void* self, int32_t kv_head, piece_range pieces, int64_t row, int64_t end);
+  void* self;
+};
+// Hands out the units of a call's part, neighbouring ones together.
+void attend_units(const plan& p, const unit_taker& to);
 
 } // namespace fovea::f32

@@ -38,8 +38,8 @@ struct stored_out {
   ptrdiff_t head, token;
 };
 
-// What an ISA offers. Each entry reads the plan of its job, and tensors that are stored.
-struct stored_kernel {
+// What an ISA offers to tiles of rows. Each entry reads the plan of its job, and tensors that are stored.
+struct stored_tiles {
   // A row of q times the scale.
   void (*scale_query)(const plan& p, const void* row, float* out);
   // Sixteen keys, from the one that begins a panel on, become a panel of floats.
@@ -57,15 +57,38 @@ struct stored_kernel {
   void (*write_rows)(const tile_job& job);
 };
 
+struct column_range {
+  int first, count;
+};
+
+// What an ISA offers to attention row by row: loads and stores. Keys and values of one call lie within sixteen
+// that begin at a multiple of sixteen.
+struct stored_by_row {
+  void (*load_query)(const plan& p, int32_t head, int32_t query, float* out);
+  // Keys key .. key+count-1 become rows of floats; those that stand in panels become the panel that holds them.
+  void (*load_keys)(const plan& p, int32_t kv_head, int64_t key, int count, float* out);
+  // Some columns of values become rows of floats, `stride` of them apart.
+  void (*load_values)(const plan& p, int32_t kv_head, int64_t key, int count, column_range columns,
+                      float* out, ptrdiff_t stride);
+  // Scores of keys from .. to-1 of a block times the scales of these keys, or weights times those of values.
+  void (*scale)(const plan& p, bool by_keys, int32_t kv_head, int64_t block, int from, int to, float* s);
+  void (*write_row)(const plan& p, int32_t head, int32_t query, const float* row);
+};
+
+struct stored_forms { // one of both, as the ISA attends
+  const stored_tiles* tiles;
+  const stored_by_row* rows;
+};
+
 struct stored_tensors {
   stored_tensor q, k, v;
   stored_out out;
-  const stored_kernel* kernel; // of the plan's ISA
+  stored_forms as; // of the plan's ISA
 
   bool any() const { return (q.dtype | k.dtype | v.dtype | out.dtype) != FOVEA_F32; }
 };
 
-const stored_kernel& stored_kernel_at(int32_t place);
+const stored_forms& stored_forms_at(int32_t place);
 
 int32_t bytes_of_scale(const scale_table& s, int32_t argument); // of a number in the table
 

@@ -18,7 +18,7 @@ struct sizes {
 
 // The largest number of rows, at most `limit`, that the shapes of this ISA fill: whole groups, or one smaller
 // group.
-int fitting_rows(const attention_kernel& k, int limit) {
+int fitting_rows(const tile_kernel& k, int limit) {
   if (limit >= k.tile_rows[0]) return limit / k.tile_rows[0] * k.tile_rows[0];
   const int8_t* rows = k.tile_rows;
   while (*rows > limit) ++rows;
@@ -26,7 +26,7 @@ int fitting_rows(const attention_kernel& k, int limit) {
 }
 // A number of rows that holds n in whole groups: few more than n, where two groups of the second shape are
 // larger than one of the first.
-int holding_rows(const attention_kernel& k, int n) {
+int holding_rows(const tile_kernel& k, int n) {
   const int largest = k.tile_rows[0], second = k.tile_rows[1],
             step = n % largest && 2 * second > largest ? second : largest;
   if (n >= largest) return (n + step - 1) / step * step;
@@ -100,26 +100,26 @@ int64_t near_panels(const plan& p) { return clamp(256 / p.dim, 4, block_keys / 1
 // Few rows of queries take row-major K: packing panels would cost more than they save.
 bool gives_key_rows(const plan& p) { return !p.packed_keys && p.stored.k.dtype == FOVEA_F32 && p.dim >= 4; }
 bool takes_key_rows(const plan& p, int64_t rows) {
-  return gives_key_rows(p) && rows <= attention_at(p.isa).key_rows;
+  return gives_key_rows(p) && rows <= tiles_at(p.isa).key_rows;
 }
 // From this distance on, in floats, the rows of a step meet in few sets of the first cache.
 constexpr ptrdiff_t far_apart = 512;
 bool takes_far_rows(const plan& p, int64_t rows) {
-  return attention_at(p.isa).far_rows && rows == 1 && p.k.token >= far_apart;
+  return tiles_at(p.isa).far_rows && rows == 1 && p.k.token >= far_apart;
 }
 bool takes_4x4(const plan& p) {
-  return attention_at(p.isa).scores_4x4 && gives_key_rows(p) && p.rows > 2 && p.rows <= rows_4x4 &&
+  return tiles_at(p.isa).scores_4x4 && gives_key_rows(p) && p.rows > 2 && p.rows <= rows_4x4 &&
          p.dim % scores_4x4_columns == 0;
 }
 
 bool takes_stored_panels(const plan& p, int64_t rows) {
   return p.stored.k.dtype != FOVEA_F32 && p.stored.k.panels && rows <= stored_rows &&
-         attention_at(p.isa).stored_panels;
+         tiles_at(p.isa).stored_panels;
 }
 // Rows of another type become panels of that type, up to eight at a time.
 bool takes_stored_rows(const plan& p, int64_t rows) {
   return p.stored.k.dtype != FOVEA_F32 && p.stored.k.words && rows <= stored_rows &&
-         attention_at(p.isa).stored_panels;
+         tiles_at(p.isa).stored_panels;
 }
 // Rows of V in scratch.
 int64_t copied_values(const plan& p) {
@@ -137,7 +137,7 @@ bool batches_blocks(const plan& p) {
 // before it. So several heads share a tile: at least four, or as many as there are. That pays only where all
 // rows see the same keys. Returned weights are computed row by row, and need the panels of their own head.
 int heads_in_tile(const plan& p, int rows) {
-  const int room = static_cast<int>(smaller(attention_at(p.isa).batched_rows, p.core.batched_rows));
+  const int room = static_cast<int>(smaller(tiles_at(p.isa).batched_rows, p.core.batched_rows));
   if (p.partials || p.modify.weights.data || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
   const bool one_block = p.see.first_key / block_keys == (p.see.end - 1) / block_keys;
   if (!one_block && !batches_blocks(p)) return 1;
@@ -153,7 +153,7 @@ sizes best_sizes(const plan& p) {
     panels = smaller(panels, few_panels);
   if (takes_stored_rows(p, p.rows)) panels = smaller(panels, stored_row_panels * p.stored.k.bytes / 4);
   if (takes_stored_panels(p, p.rows)) panels = smaller(panels, p.modify.weights.data ? few_panels : 0);
-  const attention_kernel& isa = attention_at(p.isa);
+  const tile_kernel& isa = tiles_at(p.isa);
   const int rows = holding_rows(isa, static_cast<int>(clamp(p.rows, 1, isa.rows))),
             heads = heads_in_tile(p, rows);
   return {rows + (heads - 1) * static_cast<int>(p.rows), heads,
@@ -167,18 +167,18 @@ size_t with_alignment(int64_t bytes) { return static_cast<size_t>(bytes) + align
 } // namespace
 
 // One row, one panel: whatever the counts of keys, queries and heads.
-size_t least_scratch(const plan& p) {
+size_t least_scratch_of_tiles(const plan& p) {
   return with_alignment(bytes(p, {1, 1, p.packed_keys ? 0 : 1, true, 0}));
 }
 
-size_t best_scratch(const plan& p) {
+size_t best_scratch_of_tiles(const plan& p) {
   const int64_t n = larger(bytes(p, best_sizes(p)), bytes(p, {1, 1, p.packed_keys ? 0 : 1, true, 0}));
   return n > PTRDIFF_MAX - static_cast<int64_t>(alignment) ? PTRDIFF_MAX : with_alignment(n);
 }
 
 bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
   // FOVEA_SCRATCH is an upper bound, and costs nothing to compare.
-  const bool enough = size >= FOVEA_SCRATCH(p.dim, p.v_dim) || size >= least_scratch(p);
+  const bool enough = size >= FOVEA_SCRATCH(p.dim, p.v_dim) || size >= least_scratch_of_tiles(p);
   if (!enough) return false;
   unsigned char* at = static_cast<unsigned char*>(scratch);
   const size_t lost = (alignment - reinterpret_cast<uintptr_t>(at) % alignment) % alignment;
@@ -192,7 +192,7 @@ bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
     n.heads -= fewer;
     n.rows -= fewer * static_cast<int>(p.rows);
   }
-  while (n.rows > 1 && bytes(p, n) > room) n.rows = fitting_rows(attention_at(p.isa), n.rows - 1);
+  while (n.rows > 1 && bytes(p, n) > room) n.rows = fitting_rows(tiles_at(p.isa), n.rows - 1);
   n.panels = 0;
   const int64_t panel_bytes = 16 * static_cast<int64_t>(p.dim) * static_cast<int64_t>(sizeof(float));
   n.panels = smaller(best.panels, (room - bytes(p, n)) / panel_bytes);
@@ -222,7 +222,7 @@ route choose_route(const plan& p, const workspace& w) {
   } else {
     r.keys = all_fit ? key_source::packed_once : key_source::packed_few;
   }
-  r.four_row_tiles = attention_at(p.isa).four_row_shapes && (p.rows == 3 || p.rows == 4) && w.rows >= 4 &&
+  r.four_row_tiles = tiles_at(p.isa).four_row_shapes && (p.rows == 3 || p.rows == 4) && w.rows >= 4 &&
                      !p.core.prefetches_blocks;
   return r;
 }

@@ -1,4 +1,4 @@
-// How the caller's scratch is cut into pieces, and how large it should be.
+// How the caller's scratch is cut into pieces for tiles, and how large it should be.
 #pragma once
 #include "f32/kernel.hpp"
 

@@ -59,6 +59,8 @@ struct isa_defaults {
   static constexpr bool shuffles_bytes = false;
   // The largest tiles prefetch values.
   static constexpr bool fetches_values = false;
+  // Attention takes rows one by one, in little code: kernel/compact.hpp. Wants one lane.
+  static constexpr bool by_row = false;
   // Rows of several KV heads that may share a tile; 0 where that does not pay.
   static constexpr int batched_rows = 0;
   // Four products in turn cost less than a quotient, and fma rounds once.
@@ -105,6 +107,7 @@ constexpr bool keeps_contract() {
   static_assert(sizeof(reg) == Isa::lanes * sizeof(float), "a register is its lanes and nothing else");
   static_assert(Isa::rows % largest_rows(typename Isa::shapes{}) == 0, "rows are groups of the first shape");
   static_assert(smallest_rows(typename Isa::shapes{}) == 1, "the last shape has one row");
+  static_assert(!Isa::by_row || Isa::lanes == 1, "row by row is for plain floats");
   static_assert(smallest_rows(typename Isa::product_shapes{}) == 1, "here, too");
 
   static_assert(std::is_same_v<decltype(&Isa::load), reg (*)(const float*)>, "load");

@@ -3,6 +3,7 @@
 #pragma once
 #include "f32/kernel/activate.hpp"
 #include "f32/kernel/attend.hpp"
+#include "f32/kernel/compact.hpp"
 #include "f32/kernel/plain.hpp"
 #include "f32/kernel/pool.hpp"
 #include "f32/kernel/product.hpp"
@@ -18,11 +19,22 @@ struct registers_of; // has `type`: what lib/isa/contract.hpp describes
 template <class Name>
 using registers = typename registers_of<Name>::type;
 
+template <class Isa>
+constexpr attention_kernel attention_of() {
+  static_assert(keeps_contract<Isa>());
+  if constexpr (Isa::by_row)
+    return {compact_least_scratch<Isa>, compact_best_scratch<Isa>, attend_compact<Isa>};
+  else
+    return {least_scratch_of_tiles, best_scratch_of_tiles, attend_in_tiles};
+}
 template <class Name>
-const attention_kernel operations<Name>::attention = attention_of<registers<Name>>;
+const attention_kernel operations<Name>::attention = attention_of<registers<Name>>();
 
 template <class Name>
-const stored_kernel operations<Name>::stored = stored_kernel_of<registers<Name>>;
+const tile_kernel operations<Name>::tiles = tiles_of<registers<Name>>();
+
+template <class Name>
+const stored_forms operations<Name>::stored = stored_forms_of<registers<Name>>();
 
 template <class Name>
 void operations<Name>::run(const merge_job& job) {

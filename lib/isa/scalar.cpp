@@ -7,7 +7,9 @@
 
 namespace fovea::f32 {
 namespace {
-struct scalar : scalar_isa {};
+struct scalar : scalar_isa {
+  static constexpr bool by_row = !FOVEA_HAS_SYSTEM;
+};
 } // namespace
 
 template <>

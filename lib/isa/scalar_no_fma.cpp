@@ -9,7 +9,9 @@
 
 namespace fovea::f32 {
 namespace {
-struct scalar_no_fma : no_fma_isa {};
+struct scalar_no_fma : no_fma_isa {
+  static constexpr bool by_row = true;
+};
 } // namespace
 
 template <>

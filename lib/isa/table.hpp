@@ -16,7 +16,8 @@ namespace isa { // names
 template <class Name>
 struct operations {
   static const attention_kernel attention;
-  static const stored_kernel stored;
+  static const tile_kernel tiles;
+  static const stored_forms stored;
   static void run(const merge_job& job);
   static void run(const pack_job& job);
   static void run(const softmax_job& job);

@@ -100,7 +100,7 @@ class tile_of_rows {
     score(b);
     if (p_.stored.k.scales.given)
       each_head([&](int h, int row, int rows) {
-        p_.stored.kernel->scale_keys(job_, b, job_.kv_head + h, row, rows);
+        p_.stored.as.tiles->scale_keys(job_, b, job_.kv_head + h, row, rows);
       });
     if (rows_.stretched) stretch_scores(b);
     softmax_step<Isa>(job_, b, rows_.first_q);
@@ -120,7 +120,7 @@ class tile_of_rows {
     for (int h = 0; h < heads_of<Isa>(job_); ++h) use(h, h * rows_.per_head, rows_.per_head);
   }
   __attribute__((noinline)) void add_stored_values(const block& b) const {
-    const stored_kernel& stored = *p_.stored.kernel;
+    const stored_tiles& stored = *p_.stored.as.tiles;
     each_head([&](int h, int row, int rows) {
       const int32_t kv_head = job_.kv_head + h;
       if (p_.stored.v.scales.given) stored.scale_weights(job_, b, kv_head, row, rows);
@@ -138,7 +138,7 @@ class tile_of_rows {
   void score(const block& b) const {
     if (job_.chosen.keys == key_source::stored)
       return each_head(
-          [&](int h, int row, int rows) { p_.stored.kernel->score(job_, b, job_.kv_head + h, row, rows); });
+          [&](int h, int row, int rows) { p_.stored.as.tiles->score(job_, b, job_.kv_head + h, row, rows); });
     if constexpr (Isa::scores_4x4)
       if (job_.chosen.keys == key_source::rows_4x4 && score_heads_4x4(b)) return;
     for (int h = 0; h < heads_of<Isa>(job_); ++h)
@@ -216,12 +216,17 @@ void pack_one_panel(const pack_job& job) {
 }
 
 template <class Isa, class... Shapes>
-constexpr attention_kernel attention_with(shape_list<Shapes...>) {
+constexpr tile_kernel tiles_with(shape_list<Shapes...>) {
   static_assert(keeps_contract<Isa>());
   return {{Shapes::rows...}, Isa::rows,           Isa::batched_rows,  Isa::scores_4x4, Isa::four_row_shapes,
           Isa::lanes > 1,    takes_far_rows<Isa>, most_key_rows<Isa>, attend_tile<Isa>};
 }
 template <class Isa>
-constexpr attention_kernel attention_of = attention_with<Isa>(typename Isa::shapes{});
+constexpr tile_kernel tiles_of() {
+  if constexpr (Isa::by_row)
+    return {};
+  else
+    return tiles_with<Isa>(typename Isa::shapes{});
+}
 
 } // namespace fovea::f32

@@ -54,28 +54,29 @@ FOVEA_INLINE f32x16<Isa> if_shown(const uint8_t* mask, const f32x16<Isa>& x, con
   });
 }
 
-// What the masks of a row say about a block.
-FOVEA_INLINE row_bias mask_of_row(const tile_job& job, const block& b, const row_place& at) {
-  const plan& p = *job.p;
+// What the masks say about the block that begins with `first_key`.
+FOVEA_INLINE row_bias mask_of_row(const plan& p, const row_place& at, int64_t first_key) {
   const auto& mask = p.modify.mask;
   const ptrdiff_t start = at.head * mask.head + at.query * mask.query +
-                          static_cast<ptrdiff_t>(b.first_key - p.see.first_key);
+                          static_cast<ptrdiff_t>(first_key - p.see.first_key);
   return {0, 0, mask.bias ? mask.bias + start : nullptr, mask.shown ? mask.shown + start : nullptr, nullptr};
 }
 
 // With all modifiers. `path` is memory for what a tree says.
-FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row, tree_path<block_keys>& path) {
-  const plan& p = *job.p;
+FOVEA_INLINE row_bias bias_of(const plan& p, const row_place& at, int64_t first_key, bool in_tree,
+                              tree_path<block_keys>& path) {
   const modifiers& m = p.modify;
-  const row_place at = place_of(job, row);
   const int32_t query = static_cast<int32_t>(at.query);
-  if (b.in_tree) find_path(p.tree, query, b.first_key, block_keys, {path.shown, path.behind, &path.special});
+  if (in_tree) find_path(p.tree, query, first_key, block_keys, {path.shown, path.behind, &path.special});
   const int64_t before = p.tree.parents && m.alibi ? depth_of(p.tree, query) : query;
-  row_bias bias = mask_of_row(job, b, at);
+  row_bias bias = mask_of_row(p, at, first_key);
   bias.slope = m.alibi ? -m.alibi[at.head] * log2_e : 0;
-  bias.distance = static_cast<float>(p.see.position + before - b.first_key);
-  bias.path = b.in_tree ? &path : nullptr;
+  bias.distance = static_cast<float>(p.see.position + before - first_key);
+  bias.path = in_tree ? &path : nullptr;
   return bias;
+}
+FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row, tree_path<block_keys>& path) {
+  return bias_of(*job.p, place_of(job, row), b.first_key, b.in_tree, path);
 }
 
 // By how much sixteen keys come after their positions.
@@ -133,6 +134,21 @@ FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s
   return f32x16<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE {
     return Isa::if_equal(bias.r[i], minus_infinity, hidden.r[i], seen.r[i]);
   });
+}
+
+// The score of key j of the block, alone.
+template <class Isa>
+FOVEA_INLINE float modified(const modifiers& m, const row_bias& row, int j, float s) {
+  if (m.cap != 0) s = soft_capped<Isa>(s, m.cap, m.cap_factor);
+  if (row.slope != 0) {
+    float distance = (row.distance - static_cast<float>(j & -16)) - static_cast<float>(j & 15);
+    if (row.path) distance = distance + static_cast<float>(row.path->behind[j]);
+    s = Isa::max(Isa::fma(row.slope, Isa::abs(distance), s), lowest);
+  }
+  const bool given = row.bias || row.shown, hides = row.path && (row.path->special >> j / 16 & 1);
+  if (!given && !hides) return s;
+  const float bias = hides && !row.path->shown[j] ? minus_infinity : given ? mask_at(row, j) : 0;
+  return bias == minus_infinity ? bias : Isa::max(Isa::fma(log2_e, bias, s), lowest);
 }
 
 // Scores of keys j .. j+15, of which lanes a .. b-1 are meant. One copy of the code for all modifiers.

@@ -47,7 +47,7 @@ class panels_of_keys {
   }
   float* in_scratch(int64_t i) const { return w_.panels + static_cast<ptrdiff_t>(i) * 16 * p_.dim; }
   void pack(const kv_view<Element>& head, int64_t panel, float* at) const {
-    if (p_.stored.k.dtype != FOVEA_F32) return p_.stored.kernel->pack_keys(p_, head.number(), panel, at);
+    if (p_.stored.k.dtype != FOVEA_F32) return p_.stored.as.tiles->pack_keys(p_, head.number(), panel, at);
     const int64_t first = panel * 16, given = larger(first, p_.see.first_key);
     pack_panel<Isa>(head.key(given), head.key_stride(), first, p_.see.first_key, p_.keys_end, p_.dim, at);
   }

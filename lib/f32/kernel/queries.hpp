@@ -198,7 +198,7 @@ class rows_of_tile {
   __attribute__((noinline)) void scale_stored_rows() const {
     const plan& p = *job_.p;
     for (int r = 0; r < job_.rows; ++r)
-      p.stored.kernel->scale_query(p, query_of(r).halves, w_.q + r * static_cast<ptrdiff_t>(p.dim));
+      p.stored.as.tiles->scale_query(p, query_of(r).halves, w_.q + r * static_cast<ptrdiff_t>(p.dim));
   }
   // Results of another type are complete before they are rounded: rows of floats that end go where their sums
   // were.

@@ -8,9 +8,6 @@
 
 namespace fovea::f32 {
 
-// What fovea_weights.stage asks for.
-enum class returned : int32_t { weights, scaled_scores, capped_scores, biased_scores };
-
 template <class Isa, class Element>
 class weights_of_rows {
  public:
@@ -87,7 +84,7 @@ class weights_of_rows {
                      });
                    });
     }
-    if (any && p_.stored.k.scales.given) p_.stored.kernel->scale_keys(job_, b, job_.kv_head, row, 1);
+    if (any && p_.stored.k.scales.given) p_.stored.as.tiles->scale_keys(job_, b, job_.kv_head, row, 1);
     if (rows_.stretched)
       for (int run = b.runs.first; run < 2; ++run)
         rows_.stretch_scores(row, w_.s + row * score_stride, b.runs.from[run][row], b.runs.to[run][row]);

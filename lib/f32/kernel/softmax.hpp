@@ -219,7 +219,7 @@ __attribute__((noinline)) void masked_softmax_step(const tile_job& job, const bl
   const bool moved = raise_tops<Isa>(job, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
     largest_of_rows<Isa> peaks;
     for (int r = from; r < to; ++r, rows.next()) {
-      const row_bias bias = mask_of_row(job, b, rows.at);
+      const row_bias bias = mask_of_row(*job.p, rows.at, b.first_key);
       peaks.set(r - from, find_peaks<Isa, same_keys::begin>(runs, job.w->s, r, Modify{bias}));
     }
     return peaks.of_first(to - from);

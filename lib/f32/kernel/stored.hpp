@@ -1,5 +1,6 @@
 // What an ISA offers for tensors that are not plain floats.
 #pragma once
+#include "f32/kernel/stored_by_row.hpp"
 #include "f32/kernel/stored_values.hpp"
 
 namespace fovea::f32 {
@@ -13,8 +14,21 @@ constexpr auto stored_scores_of() {
 }
 
 template <class Isa>
-constexpr stored_kernel stored_kernel_of = {
+constexpr stored_tiles stored_tiles_of = {
     scale_stored_query<Isa>, pack_stored_keys<Isa>,   stored_scores_of<Isa>(), scale_by_keys<Isa>,
     scale_by_values<Isa>,    copy_stored_values<Isa>, add_stored_values<Isa>,  write_stored_rows<Isa>};
+
+template <class Isa>
+constexpr stored_by_row stored_by_row_of = {load_stored_query<Isa>, load_stored_keys<Isa>,
+                                            load_stored_values<Isa>, scale_row_by<Isa>,
+                                            write_stored_row<Isa>};
+
+template <class Isa>
+constexpr stored_forms stored_forms_of() {
+  if constexpr (Isa::by_row)
+    return {nullptr, &stored_by_row_of<Isa>};
+  else
+    return {&stored_tiles_of<Isa>, nullptr};
+}
 
 } // namespace fovea::f32

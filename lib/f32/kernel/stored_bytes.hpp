@@ -88,8 +88,30 @@ struct quad {
 struct lane_of_bytes {
   const int8_t* at;
   int mask, factor; // mask + 1 steps stand side by side; the next ones are factor times as far on
-  float operator[](int step) const { return static_cast<float>(at[(step & ~mask) * factor + (step & mask)]); }
+  const int8_t* step(int n) const { return at + (n & ~mask) * factor + (n & mask); }
+  float operator[](int n) const { return static_cast<float>(*step(n)); }
 };
+// Steps from .. to-1 of a lane become floats, `stride` of them apart.
+template <class Isa>
+__attribute__((noinline)) void expand_lane(const lane_of_bytes& lane, int from, int to, float* out,
+                                           ptrdiff_t stride) {
+  for (int n = from, end; n < to; n = end) {
+    end = (n | lane.mask) < to ? (n | lane.mask) + 1 : to;
+    const int8_t* at = lane.step(n);
+    const auto expand = [&]() FOVEA_LAMBDA_INLINE {
+      *out = static_cast<float>(*at++);
+      out += stride;
+    };
+    int left = end - n;
+    for (; left >= 4; left -= 4) {
+      expand();
+      expand();
+      expand();
+      expand();
+    }
+    for (; left > 0; --left) expand();
+  }
+}
 inline lane_of_bytes key_lane(const int8_t* panel, int lane, int depth) {
   if (fovea_fixed_panel_order() == 2) return {panel + lane / 4 * 4 * depth + lane % 4 * 16, 15, 4};
   return {panel + lane * 4, 3, 16};
@@ -103,10 +125,7 @@ inline lane_of_bytes value_lane(const int8_t* panel, int column) {
 template <class Isa>
 __attribute__((noinline)) void expand_key_panel(const int8_t* panel, int dim, int depth, float* out) {
   if constexpr (Isa::lanes == 1) {
-    for (int l = 0; l < 16; ++l) {
-      const lane_of_bytes lane = key_lane(panel, l, depth);
-      for (int c = 0; c < dim; ++c) out[c * 16 + l] = lane[c];
-    }
+    for (int l = 0; l < 16; ++l) expand_lane<Isa>(key_lane(panel, l, depth), 0, dim, out + l, 16);
   } else {
     for (int c = 0; c < dim; c += 4, panel += 64) {
       const quad<Isa> x(panel);
@@ -117,15 +136,19 @@ __attribute__((noinline)) void expand_key_panel(const int8_t* panel, int dim, in
   }
 }
 
-// Keys from .. to-1 of a panel of 64 become rows of floats.
+// Keys from .. to-1 of a panel of 64 become rows of floats, of which some columns are wanted.
+template <class Isa>
+void expand_columns(const int8_t* panel, int column, int columns, int from, int to, float* out,
+                    ptrdiff_t stride) {
+  for (int c = 0; c < columns; ++c)
+    expand_lane<Isa>(value_lane(panel, column + c), from, to, out + c, stride);
+}
+// The same of all columns.
 template <class Isa>
 __attribute__((noinline)) void expand_values(const int8_t* panel, int v_dim, int from, int to, float* out,
                                              ptrdiff_t stride) {
   if constexpr (Isa::lanes == 1) {
-    for (int c = 0; c < v_dim; ++c) {
-      const lane_of_bytes lane = value_lane(panel, c);
-      for (int key = from; key < to; ++key) out[(key - from) * stride + c] = lane[key];
-    }
+    expand_columns<Isa>(panel, 0, v_dim, from, to, out, stride);
   } else {
     // Rows have room for whole vectors.
     for (int c = 0; c < v_dim; c += 16, panel += 1024)

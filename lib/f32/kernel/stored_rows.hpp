@@ -23,11 +23,13 @@ FOVEA_INLINE void with_halves(int32_t dtype, Use use) {
 
 template <class Isa, class Element>
 FOVEA_INLINE void to_floats(const typename Element::stored* from, ptrdiff_t count, float* to) {
-  constexpr int lanes = Isa::lanes == 1 ? 1 : 16;
+  constexpr int lanes = Isa::lanes == 1 ? 4 : 16;
   using vector = floats<Isa, lanes>;
   ptrdiff_t c = 0;
   for (; c <= count - lanes; c += lanes) Element::load(from + c, vector{}).store(to + c);
-  if (c < count)
+  if constexpr (Isa::lanes == 1)
+    for (; c < count; ++c) Element::load(from + c, floats<Isa, 1>{}).store(to + c);
+  else if (c < count)
     store_first(to + c, Element::load_first(from + c, static_cast<int>(count - c), vector{}),
                 static_cast<int>(count - c));
 }

@@ -1,0 +1,451 @@
+// Attention row by row with all options: the kernel of microcontrollers, in little code and scratch. A row
+// goes over the blocks that it sees, and in each over scores, modifiers, softmax and values.
+#pragma once
+#include "f32/kernel.hpp"
+#include "f32/kernel/modify.hpp"
+#include "f32/kernel/output.hpp"
+#include "f32/kernel/row_steps.hpp"
+#include "f32/kernel/stored_by_row.hpp"
+#include "f32/segments.hpp"
+
+namespace fovea::f32 {
+
+constexpr int loaded_keys = 16; // of another type, that become floats at a time, and columns of their values
+
+template <class Isa>
+class compact_attention : row_steps<Isa> {
+  using steps = row_steps<Isa>;
+  using gathered = typename steps::gathered;
+  using factors = typename steps::factors;
+
+ public:
+  // Floats of scratch: q times the scale, scores, the outputs of a span and of all spans, and what is loaded.
+  static size_t floats_of(const plan& p) {
+    const size_t dim = static_cast<size_t>(p.dim);
+    return dim + block_keys + 2 * static_cast<size_t>(p.v_dim) +
+           (p.stored.any() ? loaded_keys * (dim > loaded_keys ? dim : loaded_keys) : 0);
+  }
+  // Floats of K and V of another type for so many keys.
+  static int64_t floats_of_keys(const plan& p, int64_t keys) {
+    return keys *
+           ((p.stored.k.dtype != FOVEA_F32 ? p.dim : 0) + (p.stored.v.dtype != FOVEA_F32 ? p.v_dim : 0));
+  }
+
+  // `room`: floats behind what each call needs.
+  compact_attention(const plan& p, float* scratch, size_t room)
+      : p_(p), q_(scratch), s_(q_ + p.dim), all_loaded_(scratch + floats_of(p)), room_(room) {
+    o_[0] = s_ + block_keys;
+    o_[1] = o_[0] + p.v_dim;
+    loaded_ = o_[1] + p.v_dim;
+  }
+
+  // Rows row .. end-1 of a KV head.
+  void attend_rows(int32_t kv_head, piece_range pieces, int64_t row, int64_t end) {
+    kv_head_ = kv_head;
+    place_head();
+    if (p_.stored.any() && !pieces.count && end - row > 1 && !returns_every_score()) load_head(row, end);
+    int64_t query = row ? row / p_.group : 0;
+    int32_t in_group = static_cast<int32_t>(row - query * p_.group);
+    for (; row < end; ++row) {
+      if (query_ != query) keys_ = seen_by(p_.see, query);
+      query_ = static_cast<int32_t>(query);
+      head_ = kv_head * p_.group + in_group;
+      scale_query();
+      pieces.count ? attend_pieces(pieces, row) : attend_row();
+      if (++in_group < p_.group) continue;
+      in_group = 0;
+      ++query;
+    }
+  }
+
+ private:
+  // What the row sees of a block: two runs of keys, counted from its first one. Run 0 are kept keys.
+  struct block_of_row {
+    int32_t first;
+    int first_run; // 1 where run 0 is empty
+    int from[2], to[2];
+  };
+
+  // Keys and values of the KV head that stand as floats, in one piece.
+  struct rows_of_head {
+    const float* at; // of key `first`; null: they are loaded where they are used, or stand in segments
+    ptrdiff_t stride;
+    int32_t first;
+
+    const float* row(int32_t key) const { return at + static_cast<ptrdiff_t>(key - first) * stride; }
+  };
+
+  const plan& p_;
+  float *q_, *s_, *o_[2], *loaded_, *all_loaded_;
+  size_t room_;
+  rows_of_head k_{}, v_{};
+  int32_t kv_head_ = 0, head_ = 0, query_ = -1;
+  seen keys_{};
+  bool stretched_ = false;
+
+  int32_t first_key() const { return static_cast<int32_t>(p_.see.first_key); }
+
+  void place_head() {
+    k_ = v_ = {};
+    if (p_.segments) return;
+    const int32_t first = first_key();
+    if (p_.k.data) k_ = {p_.k.data + kv_head_ * p_.k.head, p_.packed_keys ? p_.dim : p_.k.token, first};
+    if (p_.v.data) v_ = {p_.v.data + kv_head_ * p_.v.head, p_.v.token, first};
+  }
+  bool in_panels() const { return p_.packed_keys || (p_.stored.k.dtype != FOVEA_F32 && p_.stored.k.panels); }
+
+  // Several rows share keys and values of another type that became floats, if there is room for all of those.
+  __attribute__((noinline)) void load_head(int64_t row, int64_t end) {
+    const seen begins = seen_by(p_.see, row / p_.group), ends = seen_by(p_.see, (end - 1) / p_.group);
+    const bool kept = ends.head > first_key(), window = ends.to > begins.from;
+    const int32_t first = (kept ? first_key() : begins.from) & -loaded_keys;
+    const int64_t past = int64_t{window ? ends.to : ends.head} + loaded_keys;
+    if (!(kept || window) || floats_of_keys(p_, past - first) > static_cast<int64_t>(room_)) return;
+    float* free = all_loaded_;
+    head_of_floats to = {first, nullptr, nullptr};
+    if (p_.stored.k.dtype != FOVEA_F32) {
+      to.keys = free;
+      k_ = {free, p_.dim, first};
+      free += static_cast<ptrdiff_t>(past - first) * p_.dim;
+    }
+    if (p_.stored.v.dtype != FOVEA_F32) {
+      to.values = free;
+      v_ = {free, p_.v_dim, first};
+    }
+    if (kept) load_run(first_key(), ends.head, to); // between both runs there may be no memory
+    if (window) load_run(begins.from, ends.to, to);
+  }
+  struct head_of_floats { // null: of this type already
+    int32_t first;
+    float *keys, *values;
+  };
+  void load_run(int32_t key, int32_t end, const head_of_floats& to) const {
+    const stored_by_row& stored = *p_.stored.as.rows;
+    for (int32_t next; key < end; key = next) {
+      next = end_of_loaded(key, end);
+      const ptrdiff_t at = key - to.first, at_key = in_panels() ? at & -loaded_keys : at;
+      if (to.keys) stored.load_keys(p_, kv_head_, key, next - key, to.keys + at_key * p_.dim);
+      if (to.values)
+        stored.load_values(p_, kv_head_, key, next - key, {0, p_.v_dim}, to.values + at * p_.v_dim, p_.v_dim);
+    }
+  }
+  // Scores of keys that no row sees.
+  bool returns_every_score() const {
+    const returned stage = static_cast<returned>(p_.modify.weights.stage);
+    return p_.modify.weights.data && (stage == returned::scaled_scores || stage == returned::capped_scores);
+  }
+  static int32_t end_of_loaded(int32_t key, int32_t to) {
+    const int32_t last = key | (loaded_keys - 1);
+    return last < to ? last + 1 : to;
+  }
+
+  void scale_query() {
+    const float* q = p_.q.data + head_ * p_.q.head + query_ * p_.q.token;
+    if (p_.stored.q.dtype != FOVEA_F32) {
+      p_.stored.as.rows->load_query(p_, head_, query_, loaded_);
+      q = loaded_;
+    }
+    stretched_ = steps::scale_query(p_, q, q_);
+  }
+
+  // The first block from `at` on in which the row sees a key.
+  static constexpr int32_t no_block = INT32_MAX;
+  int32_t next_block(int32_t at) const {
+    const auto from = [&](int32_t key) { return at < key ? key & -block_keys : at; };
+    if (at < keys_.head && first_key() < keys_.head) return from(first_key());
+    return at < keys_.to && keys_.from < keys_.to ? from(keys_.from) : no_block;
+  }
+
+  void attend_row() {
+    gathered all;
+    all.o = o_[0];
+    int32_t at = next_block(0);
+    if (at == no_block) clear(all);
+    for (bool opens = true; at != no_block; opens = false) {
+      const int32_t end = (at | (span_keys - 1)) + 1;
+      if (opens) {
+        gather(at, end, all);
+      } else {
+        gathered span;
+        span.o = o_[1];
+        gather(at, end, span);
+        steps::join(all, span, p_.v_dim);
+      }
+      at = next_block(end);
+    }
+    finish(all);
+  }
+
+  void clear(gathered& g) const {
+    g.top = lowest;
+    for (float& x : g.sum) x = 0;
+    for (int c = 0; c < p_.v_dim; ++c) g.o[c] = 0;
+  }
+
+  // The keys from block `at` to the one before `end`, within a span.
+  __attribute__((noinline)) void gather(int32_t at, int32_t end, gathered& span) {
+    bool opens = true;
+    for (; (at = next_block(at)) < end; at += block_keys, opens = false) add_block(block_at(at), span, opens);
+    if (opens) clear(span);
+  }
+
+  __attribute__((noinline)) void attend_pieces(piece_range pieces, int64_t row) {
+    for (int32_t n = pieces.first; n < pieces.first + pieces.count; ++n) {
+      float* const out = slot(p_, kv_head_, row, n);
+      gathered piece;
+      piece.o = out + 32;
+      const int32_t at = (p_.split.first_piece + n) * p_.split.piece_keys;
+      gather(at, at + p_.split.piece_keys, piece);
+      for (int i = 0; i < 16; ++i) {
+        out[i] = piece.sum[i];
+        out[16 + i] = piece.top;
+      }
+      fill_last_vector(piece.o);
+    }
+  }
+  // A partial output is vectors of sixteen columns, of which the last one ends with the row.
+  void fill_last_vector(float* o) const {
+    const int rest = p_.v_dim & 15, whole = p_.v_dim - rest;
+    for (int i = 15; rest && i >= 0; --i)
+      if (whole)
+        o[whole + i] = o[p_.v_dim - 16 + i];
+      else if (i >= rest)
+        o[i] = 0;
+  }
+
+  block_of_row block_at(int32_t first) const {
+    const auto within = [=](int32_t key) {
+      return key < first ? 0 : key - first < block_keys ? static_cast<int>(key - first) : block_keys;
+    };
+    const int from = within(first_key()), head = within(keys_.head);
+    return {first, head > from ? 0 : 1, {from, within(keys_.from)}, {head, within(keys_.to)}};
+  }
+
+  // The keys of a block join the sums of its span.
+  void add_block(const block_of_row& b, gathered& span, bool opens) {
+    score(b);
+    const bool by_key = p_.modify.any || touches(p_.tree, b.first, block_keys);
+    if (by_key) modify(b, returned::weights);
+    const bool one_run = b.first_run == 1 && !by_key;
+    float of_block[16];
+    float* const sum = opens ? span.sum : of_block;
+    const float reference = one_run ? steps::weigh_run(s_, b.from[1], b.to[1], sum)
+                                    : weigh_block(b, by_key, sum);
+    const factors f = steps::join_block(span, reference, of_block, opens);
+    if (p_.stored.v.scales.given) scale(b, false);
+    if (one_run && v_.at) {
+      const int from = b.from[1];
+      steps::add_rows(s_ + from, b.to[1] - from, v_.row(b.first + from), v_.stride, p_.v_dim, span.o, opens,
+                      f);
+    } else {
+      steps::by_columns(p_.v_dim, [&](auto columns, int c) FOVEA_LAMBDA_INLINE {
+        add_values<decltype(columns)::value>(b, c, by_key, span.o, opens, f);
+      });
+    }
+  }
+
+  // Scores of all keys before anything else: those of a panel are computed all at once, also keys of the
+  // other run.
+  void score(const block_of_row& b) {
+    for (int run = b.first_run; run < 2; ++run)
+      if (b.from[run] < b.to[run]) score_keys(b.first, b.from[run], b.to[run]);
+    if (p_.stored.k.scales.given) scale(b, true);
+    for (int run = b.first_run; stretched_ && run < 2; ++run)
+      steps::stretch_scores(p_, s_, b.from[run], b.to[run]);
+  }
+  void scale(const block_of_row& b, bool by_keys) const {
+    for (int run = b.first_run; run < 2; ++run)
+      p_.stored.as.rows->scale(p_, by_keys, kv_head_, b.first, b.from[run], b.to[run], s_);
+  }
+
+  void score_keys(int32_t block, int from, int to) {
+    if (!k_.at) return p_.packed_keys ? score_segments(block, from, to) : score_stored(block, from, to);
+    if (in_panels())
+      steps::score_panels(q_, p_.dim, k_.row(block + (from & -16)), s_, from, to);
+    else
+      steps::score_rows(q_, p_.dim, k_.row(block + from), k_.stride, s_ + from, to - from);
+  }
+  __attribute__((noinline)) void score_segments(int32_t block, int from, int to) const {
+    for (int end; from < to; from = end) {
+      const key_piece piece = keys_in_segment(p_, kv_head_, block + (from & -16));
+      end = static_cast<int>(smaller(piece.end - block, to));
+      steps::score_panels(q_, p_.dim, piece.at, s_, from, end);
+    }
+  }
+  __attribute__((noinline)) void score_stored(int32_t block, int from, int to) const {
+    for (int end; from < to; from = end) {
+      end = end_of_loaded(from, to);
+      p_.stored.as.rows->load_keys(p_, kv_head_, int64_t{block} + from, end - from, loaded_);
+      if (in_panels())
+        steps::score_panels(q_, p_.dim, loaded_, s_, from, end);
+      else
+        steps::score_rows(q_, p_.dim, loaded_, p_.dim, s_ + from, end - from);
+    }
+  }
+
+  __attribute__((noinline)) void modify(const block_of_row& b, returned stage) const {
+    tree_path<block_keys> path;
+    row_bias bias{};
+    if (stage != returned::capped_scores)
+      bias = bias_of(p_, {head_, query_}, b.first, touches(p_.tree, b.first, block_keys), path);
+    for (int run = b.first_run; run < 2; ++run)
+      for (int j = b.from[run]; j < b.to[run]; ++j) s_[j] = modified<Isa>(p_.modify, bias, j, s_[j]);
+  }
+
+  // Calls use(from, to) for the runs of the block; with hidden keys for those stretches of them whose numbers
+  // are not `hidden`.
+  template <class Use>
+  FOVEA_INLINE void each_stretch(const block_of_row& b, bool by_key, float hidden, Use use) const {
+    for (int run = b.first_run; run < 2; ++run)
+      for (int from = b.from[run], to = b.to[run], end; from < to; from = end) {
+        end = to;
+        if (by_key) {
+          const auto is_hidden = [&](int j) FOVEA_LAMBDA_INLINE { return bits_of(s_[j]) == bits_of(hidden); };
+          while (from < to && is_hidden(from)) ++from;
+          for (end = from; end < to && !is_hidden(end);) ++end;
+        }
+        use(from, end);
+      }
+  }
+
+  __attribute__((noinline)) float weigh_block(const block_of_row& b, bool by_key, float* sum) const {
+    float peak = lowest;
+    for (int run = b.first_run; run < 2; ++run) peak = steps::largest(s_ + b.from[run], s_ + b.to[run], peak);
+    const float reference = steps::reference_of(peak);
+    steps::clear_sum(sum);
+    weigh(b, reference, by_key, sum);
+    return reference;
+  }
+  // Scores become weights. Those of hidden keys, minus infinity, become 0.
+  void weigh(const block_of_row& b, float reference, bool by_key, float* sum) const {
+    float base = reference;
+    if (!steps::is_exact(reference)) {
+      for (int run = b.first_run; run < 2; ++run)
+        steps::move_scores(s_ + b.from[run], s_ + b.to[run], reference);
+      base = 0;
+    }
+    each_stretch(b, by_key, minus_infinity,
+                 [&](int from, int to) FOVEA_LAMBDA_INLINE { steps::weigh(s_, from, to, base, sum); });
+    for (int run = b.first_run; by_key && run < 2; ++run)
+      for (int j = b.from[run]; j < b.to[run]; ++j)
+        if (s_[j] == minus_infinity) s_[j] = 0;
+  }
+
+  struct values { // rows of V, `stride` floats apart, up to key `end`
+    const float* at;
+    ptrdiff_t stride;
+    int end;
+  };
+  values values_from(int32_t block, int from, int to, int column, int columns) const {
+    const int64_t key = int64_t{block} + from;
+    if (v_.at) return {v_.row(block + from) + column, v_.stride, to};
+    if (p_.stored.v.dtype != FOVEA_F32) {
+      const int end = end_of_loaded(from, to);
+      p_.stored.as.rows->load_values(p_, kv_head_, key, end - from, {column, columns}, loaded_, loaded_keys);
+      return {loaded_, loaded_keys, end};
+    }
+    const void* at = value_in_segment(*p_.segments, kv_head_, key, p_.v_dim, sizeof(float));
+    return {static_cast<const float*>(at) + column, p_.v_dim,
+            from + static_cast<int>(values_side_by_side(*p_.segments, key, int64_t{block} + to))};
+  }
+
+  template <int Columns>
+  __attribute__((noinline)) void add_values(const block_of_row& b, int c, bool by_key, float* o, bool opens,
+                                            const factors& f) const {
+    steps::template gather_columns<Columns>(o + c, opens, f, [&](float* x) FOVEA_LAMBDA_INLINE {
+      each_stretch(b, by_key, 0, [&](int from, int to) FOVEA_LAMBDA_INLINE {
+        while (from < to) {
+          const values v = values_from(b.first, from, to, c, Columns);
+          steps::template add_keys<Columns>(s_ + from, v.end - from, v.at, v.stride, x);
+          from = v.end;
+        }
+      });
+    });
+  }
+
+  void finish(gathered& all) {
+    const float total = steps::sum_of_lanes(all.sum);
+    const float factor = p_.modify.sinks || p_.modify.lse ? end_with_options(total, all.top)
+                                                          : inverse_of<Isa>({{total}}).r[0];
+    float* const out = p_.out.data ? p_.out.data + head_ * p_.out.head + query_ * p_.out.token : all.o;
+    steps::write_output(all.o, factor, p_.v_dim, out);
+    if (p_.stored.out.dtype != FOVEA_F32) p_.stored.as.rows->write_row(p_, head_, query_, out);
+    if (p_.modify.weights.data) write_weights(all.top, total, factor);
+  }
+  __attribute__((noinline)) float end_with_options(float total, float top) const {
+    const modifiers& m = p_.modify;
+    const auto end = end_of<Isa>({{total}}, {{top}}, {{m.sinks ? m.sinks[head_] : minus_infinity}});
+    if (m.lse) m.lse[head_ * static_cast<ptrdiff_t>(p_.rows / p_.group) + query_] = end.lse.r[0];
+    return end.factor.r[0];
+  }
+
+  // Scores are computed once more, for the first pass did not keep them.
+  __attribute__((noinline)) void write_weights(float top, float total, float factor) {
+    const fovea_weights& wanted = p_.modify.weights;
+    const int32_t head = head_ - wanted.first_head, query = query_ - wanted.first_query;
+    if (head < 0 || head >= wanted.heads || query < 0 || query >= wanted.queries) return;
+    const returned stage = static_cast<returned>(wanted.stage);
+    const int32_t begin = first_key(), end = static_cast<int32_t>(p_.keys_end);
+    float* out = wanted.data + (head * static_cast<ptrdiff_t>(wanted.queries) + query) * (end - begin);
+    const float nothing = stage == returned::biased_scores ? minus_infinity : 0;
+    for (int32_t j = 0; j < end - begin; ++j) out[j] = nothing;
+    const seen keys = keys_;
+    if (returns_every_score()) keys_ = {begin, begin, end};
+    for (int32_t at = 0; (at = next_block(at)) != no_block; at += block_keys) {
+      const block_of_row b = block_at(at);
+      score(b);
+      const bool by_key = p_.modify.any || touches(p_.tree, at, block_keys);
+      if (by_key && stage != returned::scaled_scores) modify(b, stage);
+      write_block(b, stage == returned::weights, {top, total, factor}, out + (at - begin));
+    }
+    keys_ = keys;
+  }
+
+  // In a row whose sum is NaN all that is seen is NaN, whichever scores were, but minus infinity; what is
+  // hidden stays 0, even if the factor is NaN.
+  struct end_of_row {
+    float top, total, factor;
+  };
+  void write_block(const block_of_row& b, bool weights, const end_of_row& row, float* out) const {
+    const bool broken = weights && row.total != row.total;
+    float sum[16] = {}; // which nobody reads
+    if (weights && !broken) weigh(b, row.top, true, sum);
+    const float by = weights ? row.factor : ln_2;
+    for (int run = b.first_run; run < 2; ++run)
+      for (int j = b.from[run]; j < b.to[run]; ++j)
+        out[j] = !broken ? s_[j] * by : s_[j] != minus_infinity ? __builtin_nanf("") : 0;
+  }
+};
+
+// Scratch may begin anywhere: what is lost until the next multiple of the alignment counts.
+constexpr size_t compact_alignment = 64;
+
+template <class Isa>
+size_t compact_least_scratch(const plan& p) {
+  return sizeof(float) * compact_attention<Isa>::floats_of(p) + compact_alignment - 1;
+}
+// With room for keys and values of another type; the heads of one query share no more than a block of them.
+template <class Isa>
+size_t compact_best_scratch(const plan& p) {
+  const int64_t given = p.keys_end - p.see.first_key,
+                shared = p.rows == p.group ? smaller(given, block_keys) : given,
+                more = p.rows > 1 ? compact_attention<Isa>::floats_of_keys(p, shared + 2 * loaded_keys) : 0,
+                bytes = static_cast<int64_t>(compact_least_scratch<Isa>(p)) +
+                        more * static_cast<int64_t>(sizeof(float));
+  return static_cast<size_t>(smaller(bytes, PTRDIFF_MAX));
+}
+
+template <class Isa>
+bool attend_compact(const plan& p, void* scratch, size_t size) {
+  const size_t least = compact_least_scratch<Isa>(p);
+  if (size < least) return false;
+  const uintptr_t at = (reinterpret_cast<uintptr_t>(scratch) + compact_alignment - 1) & -compact_alignment;
+  compact_attention<Isa> rows(p, reinterpret_cast<float*>(at), (size - least) / sizeof(float));
+  attend_units(p, {[](void* self, int32_t kv_head, piece_range pieces, int64_t row, int64_t end) {
+                     static_cast<compact_attention<Isa>*>(self)->attend_rows(kv_head, pieces, row, end);
+                   },
+                   &rows});
+  return true;
+}
+
+} // namespace fovea::f32

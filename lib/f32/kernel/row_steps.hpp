@@ -1,0 +1,254 @@
+// Steps of attention row by row, for small cores: little code, and the arithmetic of docs/numerics.md to the
+// bit. plain.hpp and compact.hpp make rows of them.
+#pragma once
+#include <type_traits>
+
+#include "common/bits.hpp"
+#include "f32/kernel/exp2.hpp"
+#include "f32/plan.hpp"
+
+namespace fovea::f32 {
+
+template <class Isa>
+struct row_steps {
+  // What a row has gathered in some keys.
+  struct gathered {
+    float top;
+    float* o;
+    float sum[16];
+  };
+
+  static float sum_of_lanes(float* x) {
+#pragma GCC unroll 4
+    for (int half = 8; half > 0; half /= 2)
+#pragma GCC unroll 8
+      for (int i = 0; i < half; ++i) x[i] += x[i + half];
+    return x[0];
+  }
+  // Small loops cost as much as what they do, also where code is optimised for size.
+  template <class Each>
+  static FOVEA_INLINE void by_fours(int count, Each each) {
+    for (; count >= 4; count -= 4) {
+      each();
+      each();
+      each();
+      each();
+    }
+    for (; count > 0; --count) each();
+  }
+
+  static void multiply(const float* from, float by, int count, float* to) {
+    by_fours(count, [&]() FOVEA_LAMBDA_INLINE { *to++ = Isa::mul(*from++, by); });
+  }
+  // A row of q times the scale. Where a finite q times the scale overflows, the row takes its scale in two
+  // parts, and true is returned: its scores are to be stretched.
+  static bool scale_query(const plan& p, const float* q, float* to) {
+    multiply(q, p.scale, p.dim, to);
+    bool stretched = false;
+    for (int c = 0; p.stretch != 0 && c < p.dim; ++c) stretched |= !is_finite(to[c]) && is_finite(q[c]);
+    if (stretched) multiply(q, p.shrunk, p.dim, to);
+    return stretched;
+  }
+  static void stretch_scores(const plan& p, float* s, int from, int to) {
+    for (int j = from; j < to; ++j) s[j] = Isa::mul(s[j] + s[j], p.stretch);
+  }
+  static void write_output(const float* o, float factor, int count, float* out) {
+    by_fours(count, [&]() FOVEA_LAMBDA_INLINE { *out++ = Isa::fma(factor, *o++, 0); });
+  }
+
+  // Powers of two that the sums of earlier and of later keys are multiplied by, to meet at the larger top.
+  struct factors {
+    float before, now;
+  };
+  static factors raise_top(float& top, float next) {
+    const float old = top;
+    top = Isa::max(next, old);
+    return {power_below(old - top), power_below(next - top)};
+  }
+  static float power_below(float x) { return exp2_reg<Isa>(x, shift_of<Isa>, deepest); }
+  static FOVEA_INLINE float joined(float before, float now, const factors& f) {
+    return Isa::fma(f.before, before, Isa::mul(now, f.now));
+  }
+
+  // Sums of later keys join those of the keys before them.
+  static void join(gathered& all, const gathered& next, int v_dim) {
+    const factors f = raise_top(all.top, next.top);
+    for (int i = 0; i < 16; ++i) all.sum[i] = joined(all.sum[i], next.sum[i], f);
+    for (int c = 0; c < v_dim; ++c) all.o[c] = joined(all.o[c], next.o[c], f);
+  }
+
+  // The sums of a block are those of its span, or join them.
+  static factors join_block(gathered& span, float reference, const float* of_block, bool opens) {
+    if (opens) {
+      span.top = reference;
+      return {0, 1};
+    }
+    const factors f = raise_top(span.top, reference);
+    for (int i = 0; i < 16; ++i) span.sum[i] = joined(span.sum[i], of_block[i], f);
+    return f;
+  }
+
+  // Four keys at a time: a number of q is loaded once for all of them.
+  static __attribute__((noinline)) void score_rows(const float* q, int dim, const float* k, ptrdiff_t stride,
+                                                   float* s, int count) {
+    for (; count >= 4; count -= 4, k += 4 * stride, s += 4) score_keys<4>(q, dim, k, stride, s);
+    for (; count > 0; --count, k += stride, ++s) score_keys<1>(q, dim, k, stride, s);
+  }
+  template <int Keys>
+  static FOVEA_INLINE void score_keys(const float* q, int dim, const float* k, ptrdiff_t stride, float* s) {
+    const float* row[Keys];
+    float x[Keys];
+#pragma GCC unroll 4
+    for (int n = 0; n < Keys; ++n) {
+      row[n] = k + n * stride;
+      x[n] = 0;
+    }
+    const auto add_columns = [&](auto columns) FOVEA_LAMBDA_INLINE {
+      constexpr int count = decltype(columns)::value;
+#pragma GCC unroll 8
+      for (int c = 0; c < count; ++c)
+#pragma GCC unroll 4
+        for (int n = 0; n < Keys; ++n) x[n] = Isa::fma(q[c], row[n][c], x[n]);
+      q += count;
+#pragma GCC unroll 4
+      for (int n = 0; n < Keys; ++n) row[n] += count;
+    };
+    for (int eights = dim >> 3; eights > 0; --eights)
+      if constexpr (Keys == 4 && Isa::loads_eight)
+        Isa::add_eight_products(q, row, x);
+      else
+        add_columns(std::integral_constant<int, 8>{});
+    for (int rest = dim & 7; rest > 0; --rest) add_columns(std::integral_constant<int, 1>{});
+#pragma GCC unroll 4
+    for (int n = 0; n < Keys; ++n) s[n] = x[n];
+  }
+
+  template <int Count>
+  static FOVEA_INLINE void add_products(float by, const float* p, float* x) {
+    if constexpr (Count % 8 == 0 && Isa::loads_eight) {
+#pragma GCC unroll 2
+      for (int n = 0; n < Count; n += 8) Isa::add_eight(by, p + n, x + n);
+    } else {
+#pragma GCC unroll 16
+      for (int n = 0; n < Count; ++n) x[n] = Isa::fma(by, p[n], x[n]);
+    }
+  }
+
+  // Panels of keys from the one that holds key `from` on, which stands at `k`. Scores of a panel are all
+  // computed, also of keys before `from` and from `to` on.
+  static __attribute__((noinline)) void score_panels(const float* q, int dim, const float* k, float* s,
+                                                     int from, int to) {
+    const float *const end = q + dim, *const last = s + to;
+    for (s += from & -16; s < last; s += 16) {
+      float x[16];
+#pragma GCC unroll 16
+      for (int n = 0; n < 16; ++n) x[n] = 0;
+      for (const float* number = q; number < end; k += 16) {
+        const float factor = *number++;
+        add_products<16>(factor, k, x);
+      }
+#pragma GCC unroll 16
+      for (int n = 0; n < 16; ++n) s[n] = x[n];
+    }
+  }
+
+  static float largest(const float* s, const float* end, float peak) {
+    by_fours(static_cast<int>(end - s), [&]() FOVEA_LAMBDA_INLINE { peak = Isa::max(*s++, peak); });
+    return peak;
+  }
+  // What weights are relative to: the even number nearest to the largest score.
+  static float reference_of(float peak) { return nearest_even(one_register<Isa>{{peak}}).r[0]; }
+  // Where an exponent would not be exact, the reference is first subtracted from the scores, which are then
+  // weighed relative to 0.
+  static bool is_exact(float reference) { return reference < exact_limit && reference > -exact_limit; }
+  static void move_scores(float* s, const float* end, float reference) {
+    for (; s < end; ++s) *s = Isa::sub(*s, reference);
+  }
+
+  // Scores from .. to-1 become weights relative to `base`, and are added up by their places in a vector of
+  // sixteen.
+  static FOVEA_INLINE void weigh(float* scores, int from, int to, float base, float* sum) {
+    const float shift = shift_of<Isa> - base, floor = base + deepest;
+    float *s = scores + from, *const end = scores + to;
+    for (int lane = from & 15; s < end; lane = 0) { // a vector of sixteen, or what there is of it
+      float *at = sum + lane, *const last = end - s < 16 - lane ? at + (end - s) : sum + 16;
+      for (; at < last; ++at, ++s) {
+        const float w = exp2_reg<Isa>(*s, shift, floor);
+        *s = w;
+        *at += w;
+      }
+    }
+  }
+
+  static FOVEA_INLINE void clear_sum(float* sum) {
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) sum[i] = 0;
+  }
+  // Scores of one run of keys become weights, all of them, and `sum` theirs. Returns their reference.
+  static __attribute__((noinline)) float weigh_run(float* scores, int from, int to, float* sum) {
+    float *s = scores + from, *const end = scores + to;
+    const float reference = reference_of(largest(s, end, lowest));
+    float base = reference;
+    if (!is_exact(reference)) {
+      move_scores(s, end, reference);
+      base = 0;
+    }
+    clear_sum(sum);
+    weigh(scores, from, to, base, sum);
+    return reference;
+  }
+
+  // Weights times columns of V, keys ascending. `add` gets as many sums as columns, and adds to them.
+  template <int Columns, class Add>
+  static FOVEA_INLINE void gather_columns(float* o, bool opens, const factors& f, Add add) {
+    float x[Columns];
+#pragma GCC unroll 16
+    for (int n = 0; n < Columns; ++n) x[n] = 0;
+    add(x);
+    if (!opens)
+#pragma GCC unroll 16
+      for (int n = 0; n < Columns; ++n) x[n] = joined(o[n], x[n], f);
+#pragma GCC unroll 16
+    for (int n = 0; n < Columns; ++n) o[n] = x[n];
+  }
+  template <int Columns>
+  static FOVEA_INLINE void add_keys(const float* weights, int count, const float* v, ptrdiff_t stride,
+                                    float* x) {
+    const auto add_key = [&]() FOVEA_LAMBDA_INLINE {
+      const float weight = *weights++;
+      add_products<Columns>(weight, v, x);
+      v += stride;
+    };
+    for (; count >= 2; count -= 2) {
+      add_key();
+      add_key();
+    }
+    if (count) add_key();
+  }
+  // Of values that stand in rows of floats.
+  template <int Columns>
+  static __attribute__((noinline)) void add_rows(const float* weights, int count, const float* v,
+                                                 ptrdiff_t stride, float* o, bool opens, const factors& f) {
+    gather_columns<Columns>(
+        o, opens, f, [&](float* x) FOVEA_LAMBDA_INLINE { add_keys<Columns>(weights, count, v, stride, x); });
+  }
+  static FOVEA_INLINE void add_rows(const float* weights, int count, const float* v, ptrdiff_t stride,
+                                    int v_dim, float* o, bool opens, const factors& f) {
+    by_columns(v_dim, [&](auto columns, int c) FOVEA_LAMBDA_INLINE {
+      add_rows<decltype(columns)::value>(weights, count, v + c, stride, o + c, opens, f);
+    });
+  }
+  // Calls use(columns, c) for columns 0 .. v_dim-1: sixteen at a time, eight, then one by one.
+  template <class Use>
+  static FOVEA_INLINE void by_columns(int v_dim, Use use) {
+    int c = 0;
+    for (; c + 16 <= v_dim; c += 16) use(std::integral_constant<int, 16>{}, c);
+    if (c + 8 <= v_dim) {
+      use(std::integral_constant<int, 8>{}, c);
+      c += 8;
+    }
+    for (; c < v_dim; ++c) use(std::integral_constant<int, 1>{}, c);
+  }
+};
+
+} // namespace fovea::f32
