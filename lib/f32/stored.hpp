@@ -61,11 +61,11 @@ struct column_range {
   int first, count;
 };
 
-// What an ISA offers to attention row by row: loads and stores. Keys and values of one call lie within sixteen
-// that begin at a multiple of sixteen.
+// What an ISA offers to attention row by row: loads and stores. Keys and values of one call lie within
+// sixteen that begin at a multiple of sixteen.
 struct stored_by_row {
   void (*load_query)(const plan& p, int32_t head, int32_t query, float* out);
-  // Keys key .. key+count-1 become rows of floats; those that stand in panels become the panel that holds them.
+  // Keys key .. key+count-1 become rows of floats; where they stand in panels, the panel that holds them.
   void (*load_keys)(const plan& p, int32_t kv_head, int64_t key, int count, float* out);
   // Some columns of values become rows of floats, `stride` of them apart.
   void (*load_values)(const plan& p, int32_t kv_head, int64_t key, int count, column_range columns,
