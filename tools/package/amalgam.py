@@ -34,17 +34,32 @@ REFUSALS = """
 #pragma GCC optimize("no-tree-vectorize", "no-tree-slp-vectorize")
 #endif
 #endif
+#if defined(__clang__) || !defined(__OPTIMIZE__) || (defined(__OPTIMIZE_SIZE__) && defined(__arm__) && __ARM_ARCH < 7)
+#define FOVEA_WITHOUT_ASSEMBLY 1 // has too few registers for the kernels of Thumb-1 and DSP: plain C++ instead
+#endif
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wignored-pragmas"
+#pragma clang diagnostic ignored "-Wunused-const-variable"
+#if defined(__ARM_FEATURE_MVE)
+#pragma clang diagnostic ignored "-Wpragma-clang-attribute"
+#endif
+#endif
+#pragma GCC diagnostic ignored "-Wshadow" // a name at the margin of one source may be a local one of another
+#pragma GCC diagnostic ignored "-Wunused-function" // helpers of kernels that this build has none of
 """
 
 
-def targets(path):
-    """The pragma that keeps clang from using Helium where it must not."""
-    return "no-mve.fp" if HELIUM.search(path) else "no-mve"
-
-
-def pragma(kind, path=""):
-    argument = kind if kind == "pop" else f'push(__attribute__((target("{targets(path)}"))), apply_to = function)'
-    return ["#if defined(__clang__) && defined(__ARM_FEATURE_MVE)", f"#pragma clang attribute {argument}", "#endif"]
+def switches(path, tuned):
+    """Lines that open and close what the pragmas of a compiler change for one file."""
+    target = "no-mve.fp" if HELIUM.search(path) else "no-mve"
+    begin = ["#if defined(__clang__) && defined(__ARM_FEATURE_MVE)",
+             f'#pragma clang attribute push(__attribute__((target("{target}"))), apply_to = function)']
+    end = ["#if defined(__clang__) && defined(__ARM_FEATURE_MVE)", "#pragma clang attribute pop"]
+    if tuned:
+        begin += ["#elif !defined(__clang__) && FOVEA_WITH_FIXED_CORTEX_M && __ARM_ARCH >= 7", "#pragma GCC push_options",
+                  '#pragma GCC optimize("O2", "no-branch-count-reg")']
+        end += ["#elif !defined(__clang__) && FOVEA_WITH_FIXED_CORTEX_M && __ARM_ARCH >= 7", "#pragma GCC pop_options"]
+    return begin + ["#endif"], end + ["#endif"]
 
 
 class Amalgam:
@@ -55,6 +70,19 @@ class Amalgam:
         self.macros = set()  # names that have been defined, whatever the target
         self.special = {}
         self.clashes = self.find_clashes()
+        sources = set(listed(root))
+        kernel = {p for p in sources if p.startswith("lib/isa/")}
+        # The integer kernel of a microcontroller is compiled for speed, as CMake does: half of its code is hot, and Thumb-1 loses its
+        # high registers otherwise.
+        self.tuned = self.closure({"lib/isa/fixed_cortex_m.cpp"}) - self.closure(sources - kernel)
+
+    def closure(self, paths):
+        known, waiting = set(), set(paths)
+        while waiting:
+            path = waiting.pop()
+            known.add(path)
+            waiting |= set(included_by(path, self.root)) - known
+        return known
 
     def text(self, path):
         return (self.root / path).read_text(encoding="utf-8")
@@ -113,16 +141,18 @@ class Amalgam:
         guard = "FOVEA_FILE_" + re.sub(r"\W", "_", path).upper()
         if once and depth:
             self.lines += [f"#ifndef {guard}", f"#define {guard} 1"]
+        begin, end = switches(path, path in self.tuned)
         if is_source or once:
-            self.lines += pragma("push", path)
+            self.lines += begin
         self.write_lines(path, text, depth + (1 if once and depth else 0), is_source or once)
         if is_source or once:
-            self.lines += pragma("pop")
+            self.lines += end
         if once and depth:
             self.lines += ["#endif"]
 
     def write_lines(self, path, text, depth, may_switch):
         outer, skipping = depth, 0
+        begin, end = switches(path, path in self.tuned)
         for line in text.splitlines():
             condition = CONDITION.match(line)
             kind = condition.group(1) if condition else ""
@@ -145,7 +175,7 @@ class Amalgam:
                 self.include(path, find(include.group(1), self.root), depth, may_switch)
             elif SYSTEM.match(line) and may_switch:
                 if (line, 0) not in self.written:
-                    self.lines += pragma("pop") + [line] + pragma("push", path)
+                    self.lines += end + [line] + begin
                 if depth == 0:
                     self.written.add((line, 0))
             elif line != "#pragma once":
@@ -157,11 +187,12 @@ class Amalgam:
         if "#pragma once" not in self.text(other):  # a list, which is read again and again
             self.write_lines(other, self.text(other), depth, False)
             return
+        begin, end = switches(path, path in self.tuned)
         if may_switch:
-            self.lines += pragma("pop")
+            self.lines += end
         self.write(other, depth)
         if may_switch:
-            self.lines += pragma("push", path)
+            self.lines += begin
 
     def source(self):
         self.lines += [f"// fovea {version(self.root)}: the library in one file. Written by ./dev package amalgam from the sources of lib."]
@@ -174,11 +205,14 @@ class Amalgam:
 
 
 def tidy(lines):
-    """Pops that a push of the same kind follows at once, and empty lines in rows, are left out."""
+    """Leaves out what a file switches and does not use, and empty lines in rows."""
     text = "\n".join(lines) + "\n"
-    switch = re.compile("\n".join(map(re.escape, pragma("push"))).replace(re.escape(targets("")), "(?P<target>[a-z.-]+)") + "\n"
-                        + r"(?:\n|//[^\n]*\n)*" + "\n".join(map(re.escape, pragma("pop"))) + "\n")
-    return re.sub(r"\n{3,}", "\n\n", switch.sub("", text))
+    for target in ("lib/fixed/", "lib/f32/"):
+        for tuned in (False, True):
+            begin, end = ("\n".join(part) + "\n" for part in switches(target, tuned))
+            text = re.sub(re.escape(begin) + r"((?:\n|//[^\n]*\n)*)" + re.escape(end), r"\1", text)
+            text = re.sub(re.escape(end) + r"(\n*)" + re.escape(begin), r"\1", text)
+    return re.sub(r"\n{3,}", "\n\n", text)
 
 
 def header(root=ROOT):

@@ -5,7 +5,6 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 FOLDERS = ("include", "lib", "")  # where quotes are looked up, relative to ROOT
-REPOSITORY = "https://example.com/fovea"  # manifests want an address: that of the copy you publish
 
 
 class Refusal(Exception):

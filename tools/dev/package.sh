@@ -1,0 +1,36 @@
+# Part of ./dev: packages for other build systems, each in build/package/NAME, with the archive that its ecosystem wants beside it.
+all_packages="amalgam arduino platformio esp-idf zephyr cmsis pico conan vcpkg source debian python"
+
+package() {
+  name=${1:-}
+  case " $all_packages all check " in
+    *" $name "*) ;;
+    *) fail "package wants one of: $all_packages all check." ;;
+  esac
+  have python3 || setup tests
+  mkdir -p "$log_dir" build/package
+  case $name in
+    all) for each in $all_packages; do package "$each"; done ;;
+    check) tools/package/package check && tools/check/package broken ;;
+    debian) package_debian ;;
+    python) package_python ;;
+    *) package_files "$name" ;;
+  esac
+}
+
+package_files() {
+  folder=build/package/$1
+  tools/package/package "$1" "$folder" || fail "the package $1 was not written."
+  case $1 in
+    arduino | cmsis | source) tools/package/archive "$1" "$folder" build/package ;;
+    *) say "package: $folder" ;;
+  esac
+}
+
+# package_venv PACKAGE...: a Python of our own, with these packages of PyPI.
+package_venv() {
+  python=$root/build/package/python-tools/bin/python
+  { [ -x "$python" ] || python3 -m venv build/package/python-tools; } >"$log_dir/package-python" 2>&1 &&
+    "$python" -m pip install --quiet --disable-pip-version-check "$@" >>"$log_dir/package-python" 2>&1 ||
+    fail "$* could not be installed into build/package/python-tools; see build/log/package-python."
+}
