@@ -1,0 +1,48 @@
+# Part of tools/check/package: one function for each case.
+
+check_installed() { # static and shared, C99 and C++17, by find_package, pkg-config and add_subdirectory
+  need cmake pkg-config readelf nm
+  isas=scalar
+  [ "$(uname -m)" != x86_64 ] || isas="scalar;avx2"
+  quietly cmake -S "$fovea" -B build ${FOVEA_DEPS_DIR:+"-DFOVEA_DEPS_DIR=$FOVEA_DEPS_DIR"} "-DFOVEA_ISAS=$isas" -DFOVEA_BUILD_TESTS=OFF \
+    -DFOVEA_BUILD_BENCH=OFF -DFOVEA_BUILD_TOOLS=OFF -DFOVEA_BUILD_EXAMPLES=OFF "-DCMAKE_INSTALL_PREFIX=$work/first"
+  quietly cmake --build build
+  quietly cmake --install build
+  mv first tree # it may be moved
+  (cd tree && find . -type f -o -type l) | sort
+  for file in lib/libfovea.a lib/libfovea.so lib/pkgconfig/fovea.pc lib/cmake/fovea/fovea-config.cmake include/fovea/fovea.h share/doc/fovea/LICENSE; do
+    [ -e "tree/$file" ] || [ -e "tree/$(echo "$file" | sed "s|^lib/|lib/$(uname -m)-linux-gnu/|")" ] || fail "the installed tree lacks $file"
+  done
+  lib=$(dirname "$(find "$work/tree" -name libfovea.a)")
+  version=$("$fovea/tools/package/package" version)
+  readelf -d "$lib/libfovea.so" | grep -q "SONAME.*\[libfovea.so.${version%.*}\]" || fail "libfovea.so has another SONAME than libfovea.so.${version%.*}"
+  nm -D --defined-only "$lib/libfovea.so" | awk '$3 !~ /^fovea_/ { print "exported: " $3; bad = 1 } END { exit bad }' || fail "hidden symbols are seen"
+  ! readelf -d "$lib/libfovea.so" | grep "NEEDED.*stdc++\|NEEDED.*libm" || fail "libfovea.so needs more than a C library"
+  for language in C CXX; do
+    quietly cmake -S "$consumer/installed" -B "found_$language" "-DCMAKE_PREFIX_PATH=$work/tree" "-DLANGUAGE=$language"
+    quietly cmake --build "found_$language"
+    right_bits "find_package, $language, static" "found_$language/with_fovea"
+    right_bits "find_package, $language, shared" "found_$language/with_shared"
+    ! readelf -d "found_$language/with_fovea" | grep -q libfovea.so || fail "the static consumer loads libfovea.so"
+  done
+  export PKG_CONFIG_PATH="$lib/pkgconfig"
+  [ "$(pkg-config --modversion fovea)" = "$version" ] || fail "fovea.pc says version $(pkg-config --modversion fovea), not $version"
+  cflags=$(pkg-config --cflags fovea) libs=$(pkg-config --libs fovea)
+  quietly gcc -std=c99 -O2 -Wall -Wextra -Wpedantic -Werror $cflags "$consumer/consumer.c" $libs "-Wl,-rpath,$lib" -o c_shared
+  quietly gcc -std=c99 -O2 $cflags "$consumer/consumer.c" $(pkg-config --static --libs fovea) -static -o c_static
+  quietly g++ -std=c++17 -O2 $cflags "$consumer/consumer.cpp" $libs "-Wl,-rpath,$lib" -o cxx_shared
+  quietly g++ -std=c++17 -O2 $cflags "$consumer/consumer.cpp" $(pkg-config --static --libs fovea) -static -o cxx_static
+  for program in c_shared c_static cxx_shared cxx_static; do right_bits "pkg-config, $program" "./$program"; done
+  for shared in OFF ON; do
+    quietly cmake -S "$consumer" -B "sub_$shared" ${FOVEA_DEPS_DIR:+"-DFOVEA_DEPS_DIR=$FOVEA_DEPS_DIR"} "-DFOVEA_ISAS=$isas" "-DBUILD_SHARED_LIBS=$shared"
+    quietly cmake --build "sub_$shared" --target consumer consumer_c99
+    right_bits "add_subdirectory, C++17, shared $shared" "sub_$shared/consumer"
+    right_bits "add_subdirectory, C99, shared $shared" "sub_$shared/consumer_c99"
+  done
+}
+
+case $name in
+  installed) check_installed ;;
+  arduino | platformio | esp-idf | zephyr | cmsis | pico | conan | vcpkg | source | debian | python) "check_$(echo "$name" | tr - _)" ;;
+  *) fail "there is no such case" ;;
+esac
