@@ -41,6 +41,31 @@ check_installed() { # static and shared, C99 and C++17, by find_package, pkg-con
   done
 }
 
+check_python() { # the wheel in a fresh environment: its tests, and its golden header on a Cortex-M4
+  need python3 c++
+  "$fovea/dev" package python
+  quietly python3 -m venv fresh
+  quietly fresh/bin/python -m pip install --quiet --disable-pip-version-check "$packages"/fovea-*.whl pytest ${FOVEA_WITH_MATPLOTLIB:+matplotlib}
+  quietly fresh/bin/python -m pytest -q "$fovea/tools/package/python/tests" -p no:cacheprovider
+  tail -n 1 log
+  quietly fresh/bin/python -m fovea.golden golden
+  fresh/bin/python -c "import fovea; print('written by', fovea.__version__, 'with', fovea.isa(), fovea.fixed_isa())"
+  need arm-none-eabi-g++ qemu-system-arm
+  lib=$fovea/build/m4/lib/libfovea.a
+  if [ -f "$lib" ]; then
+    golden_on_board "$lib"
+  else
+    "$fovea/dev" package amalgam
+    quietly arm-none-eabi-g++ -mthumb $m4_core -Os -Wno-psabi -ffunction-sections -c "$packages/amalgam/fovea.cpp" -o one.o
+    golden_on_board one.o
+  fi
+}
+golden_on_board() {
+  quietly arm-none-eabi-gcc -mthumb $m4_core -O2 -std=c99 "-I$fovea/include" -c golden/golden.c -o golden.o
+  link_for_board m4 golden.elf golden.o "$1"
+  right_bits "Cortex-M4" run_on_board m4 golden.elf
+}
+
 case $name in
   installed) check_installed ;;
   arduino | platformio | esp-idf | zephyr | cmsis | pico | conan | vcpkg | source | debian | python) "check_$(echo "$name" | tr - _)" ;;

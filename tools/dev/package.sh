@@ -34,3 +34,29 @@ package_venv() {
     "$python" -m pip install --quiet --disable-pip-version-check "$@" >>"$log_dir/package-python" 2>&1 ||
     fail "$* could not be installed into build/package/python-tools; see build/log/package-python."
 }
+
+# The shared library with all ISAs of this machine, as a wheel beside ctypes and numpy.
+package_python() {
+  setup host
+  build host fovea
+  folder=build/package/python
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  c++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden -Iinclude tools/package/python/scales.cpp -Wl,--whole-archive build/host/lib/libfovea.a \
+    -Wl,--no-whole-archive -static-libgcc -nodefaultlibs -lc -s -o "$folder/libfovea.so" || fail "the library of the wheel does not link."
+  tools/package/wheel "$folder/libfovea.so" build/package || fail "the wheel was not written."
+}
+
+# Packages of Raspberry Pi OS, 64 and 32 bit: built by the cross compilers, one archive each.
+package_debian() {
+  setup tests
+  have dpkg-deb || fail "dpkg-deb is needed: it is part of Debian."
+  for pair in arm64,a53 armhf,armv7; do
+    target=${pair#*,} architecture=${pair%,*}
+    reason=$(obstacle_of "$target")
+    [ -z "$reason" ] || fail "cannot build for $architecture: $reason."
+    compile "debian-$architecture" "$target" all -DCMAKE_BUILD_TYPE=Release -DFOVEA_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr -DFOVEA_ARM_CPU=
+    tools/package/deb "$architecture" "build/debian-$architecture" build/package/debian build/package ||
+      fail "the package for $architecture was not written."
+  done
+}
