@@ -41,6 +41,26 @@ check_installed() { # static and shared, C99 and C++17, by find_package, pkg-con
   done
 }
 
+check_debian() { # installed into a root of its own; a consumer is built from there, and runs under QEMU
+  need dpkg dpkg-deb qemu-aarch64 qemu-arm
+  "$fovea/dev" package debian
+  version=$("$fovea/tools/package/package" version)
+  for one in arm64,aarch64-linux-gnu,qemu-aarch64 armhf,arm-linux-gnueabihf,qemu-arm; do
+    architecture=${one%%,*} emulator=${one##*,} triple=${one#*,}
+    triple=${triple%,*} root=$work/$architecture
+    mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates" "$root/var/lib/dpkg/triggers"
+    : >"$root/var/lib/dpkg/status"
+    quietly dpkg --root="$root" --force-architecture --force-depends --force-not-root --log=/dev/null \
+      -i "$packages/libfovea${version%.*}_$version-1_$architecture.deb" "$packages/libfovea-dev_$version-1_$architecture.deb"
+    dpkg --root="$root" -l | sed -n 's/^\(ii\|iU\)  *//p'
+    export PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$root/usr/lib/$triple/pkgconfig"
+    flags=
+    [ "$architecture" != armhf ] || flags="-mcpu=cortex-a7 -mfpu=neon-vfpv4"
+    quietly "$triple-gcc" -std=c99 -O2 $flags $(pkg-config --cflags fovea) "$consumer/consumer.c" $(pkg-config --libs fovea) -o "consumer_$architecture"
+    right_bits "$architecture" "$emulator" -L "/usr/$triple" -E "LD_LIBRARY_PATH=$root/usr/lib/$triple" "./consumer_$architecture"
+  done
+}
+
 check_python() { # the wheel in a fresh environment: its tests, and its golden header on a Cortex-M4
   need python3 c++
   "$fovea/dev" package python

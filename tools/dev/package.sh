@@ -51,11 +51,13 @@ package_python() {
 package_debian() {
   setup tests
   have dpkg-deb || fail "dpkg-deb is needed: it is part of Debian."
-  for pair in arm64,a53 armhf,armv7; do
-    target=${pair#*,} architecture=${pair%,*}
+  for one in arm64,a53,aarch64-linux-gnu armhf,armv7,arm-linux-gnueabihf; do
+    architecture=${one%%,*} target=${one#*,} triple=${one##*,}
+    target=${target%,*}
     reason=$(obstacle_of "$target")
     [ -z "$reason" ] || fail "cannot build for $architecture: $reason."
-    compile "debian-$architecture" "$target" all -DCMAKE_BUILD_TYPE=Release -DFOVEA_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr -DFOVEA_ARM_CPU=
+    compile "debian-$architecture" "$target" all -DCMAKE_BUILD_TYPE=Release -DFOVEA_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+      "-DCMAKE_INSTALL_LIBDIR=lib/$triple"
     tools/package/deb "$architecture" "build/debian-$architecture" build/package/debian build/package ||
       fail "the package for $architecture was not written."
   done

@@ -39,6 +39,7 @@ def words(root):
         "REPOSITORY": os.environ.get("FOVEA_REPOSITORY", "https://example.org/fovea"),
         "SOURCES": "\n".join("  ${FOVEA}/" + p for p in sources),
         "HEADERS": " ".join(os.path.basename(p) for p in public_headers(root)),
+        "EXAMPLE": (root / "tools/package/example.inc").read_text(encoding="utf-8"),
         "LICENSE_LINES": "".join(f" {line}\n" if line.strip() else " .\n" for line in license_text(root).splitlines()),
     }
 
