@@ -192,7 +192,7 @@ check_cmsis() {
 # Kconfig by kconfiglib, and what Zephyr's CMake offers to a module played by ten lines.
 check_zephyr() {
   "$fovea/dev" package zephyr
-  with_tools kconfiglib pyyaml
+  with_tools kconfiglib pyyaml jsonschema pykwalify
   printf 'config CPP\n\tbool "C++"\nconfig SIZE_OPTIMIZATIONS\n\tbool "size"\nsource "%s/zephyr/zephyr/Kconfig"\n' "$packages" >Kconfig
   python - "$packages/zephyr" <<'TEXT' || fail "Kconfig or module.yml is wrong"
 import pathlib, sys
@@ -213,7 +213,7 @@ TEXT
     quietly python "$FOVEA_ZEPHYR_MODULE" --modules "$packages/zephyr" --zephyr-base "$work" --kconfig-out Kconfig.modules --cmake-out modules.txt
     cat modules.txt
   else
-    echo "FOVEA_ZEPHYR_MODULE names no zephyr_module.py: module.yml was read by our own eyes alone."
+    echo "FOVEA_ZEPHYR_MODULE names no zephyr_module.py: module.yml was read by this check alone."
   fi
   need arm-none-eabi-g++ qemu-system-arm cmake
   mkdir -p project
@@ -335,6 +335,15 @@ check_debian() { # installed into a root of its own; a consumer is built from th
   done
 }
 
+check_python_quick() { # its tests, in an environment that stays
+  need c++
+  with_tools numpy pytest
+  "$fovea/dev" package python
+  quietly python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps "$packages"/fovea-*.whl
+  quietly python -m pytest -q "$fovea/tools/package/python/tests" -p no:cacheprovider
+  tail -n 1 log
+}
+
 check_python() { # the wheel in a fresh environment: its tests, and its golden header on a Cortex-M4
   need python3 c++
   "$fovea/dev" package python
@@ -362,6 +371,6 @@ golden_on_board() {
 
 case $name in
   installed) check_installed ;;
-  arduino | platformio | esp-idf | zephyr | cmsis | pico | conan | vcpkg | source | debian | python) "check_$(echo "$name" | tr - _)" ;;
+  arduino | platformio | esp-idf | zephyr | cmsis | pico | conan | vcpkg | source | debian | python_quick | python) "check_$(echo "$name" | tr - _)" ;;
   *) fail "there is no such case" ;;
 esac

@@ -6,7 +6,7 @@ import pathlib
 import re
 
 import amalgam
-from sources import ROOT, Refusal, library, license_text, listed, public_headers, version
+from sources import ROOT, Refusal, forgotten, library, license_text, listed, public_headers, version
 
 TWO_FILES, TREE, PROJECT = "two files", "tree", "project"
 
@@ -110,11 +110,10 @@ def names_version(text, wanted):
 
 def faults_of_tree(root=ROOT):
     """What is wrong before any package is written."""
-    from sources import forgotten
-    wrong = [f"{path} is in no package: no source of lib/sources.txt includes it" for path in forgotten(root)
-             if not path.endswith(".cpp")]
-    wrong += [f"{path} is in no package: lib/sources.txt does not list it" for path in forgotten(root) if path.endswith(".cpp")]
-    wrong += [f"lib/sources.txt lists {path}, which is not there" for path in listed(root) if not (root / path).is_file()]
+    wrong = []
+    for path in forgotten(root):
+        why = "lib/sources.txt does not list it" if path.endswith(".cpp") else "no source of lib/sources.txt includes it"
+        wrong.append(f"{path} is in no package: {why}")
     license_text(root)
     newest = re.search(r"^## \[([\d.]+)\]", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
     if not newest or newest.group(1) != version(root):

@@ -57,6 +57,8 @@ def library(root=ROOT):
     waiting = list(listed(root)) + list(known)
     while waiting:
         path = waiting.pop()
+        if not (root / path).is_file():
+            raise Refusal(f"lib/sources.txt lists {path}, which is not there")
         known.add(path)
         waiting += [p for p in included_by(path, root) if p not in known]
     return sorted(known)

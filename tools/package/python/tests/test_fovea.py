@@ -1,4 +1,9 @@
 """What the wheel computes, against float64, against itself, and against what every core computes."""
+import pathlib
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -96,6 +101,14 @@ def test_refusals_name_the_argument():
         fovea.attend(q[:3], k, v)
     with pytest.raises(ValueError, match="scales of q and k"):
         fovea.make_scale(0, 1, 1, dim=4)
+
+
+def test_a_library_of_another_version_is_refused(tmp_path):
+    folder = shutil.copytree(pathlib.Path(fovea.__file__).parent, tmp_path / "fovea")
+    init = folder / "__init__.py"
+    init.write_text(init.read_text().replace(f'__version__ = "{fovea.__version__}"', '__version__ = "9.9.9"'))
+    run = subprocess.run([sys.executable, "-c", "import fovea"], cwd=tmp_path, capture_output=True, text=True)
+    assert "this is fovea 9.9.9, but its library says" in run.stderr
 
 
 def test_header_is_exact():
