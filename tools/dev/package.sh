@@ -1,4 +1,5 @@
-# Part of ./dev: packages for other build systems, each in build/package/NAME, with the archive that its ecosystem wants beside it.
+# Part of ./dev: packages for other build systems, each in build/package/NAME, with the archive that its
+# ecosystem wants beside it.
 all_packages="amalgam arduino platformio esp-idf zephyr cmsis pico conan vcpkg source debian python"
 
 package() {
@@ -42,8 +43,10 @@ package_python() {
   folder=build/package/python
   rm -rf "$folder"
   mkdir -p "$folder"
-  c++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden -Iinclude tools/package/python/scales.cpp -Wl,--whole-archive build/host/lib/libfovea.a \
-    -Wl,--no-whole-archive -static-libgcc -nodefaultlibs -lc -s -o "$folder/libfovea.so" || fail "the library of the wheel does not link."
+  c++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden -Iinclude tools/package/python/scales.cpp \
+    -Wl,--whole-archive build/host/lib/libfovea.a \
+    -Wl,--no-whole-archive -static-libgcc -nodefaultlibs -lc -s -o "$folder/libfovea.so" || fail \
+      "the library of the wheel does not link."
   tools/package/wheel "$folder/libfovea.so" build/package || fail "the wheel was not written."
 }
 
@@ -56,7 +59,8 @@ package_debian() {
     target=${target%,*}
     reason=$(obstacle_of "$target")
     [ -z "$reason" ] || fail "cannot build for $architecture: $reason."
-    compile "debian-$architecture" "$target" all -DCMAKE_BUILD_TYPE=Release -DFOVEA_BUILD_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+    compile "debian-$architecture" "$target" all -DCMAKE_BUILD_TYPE=Release -DFOVEA_BUILD_TESTS=OFF \
+      -DCMAKE_INSTALL_PREFIX=/usr \
       "-DCMAKE_INSTALL_LIBDIR=lib/$triple"
     tools/package/deb "$architecture" "build/debian-$architecture" build/package/debian build/package ||
       fail "the package for $architecture was not written."

@@ -1,17 +1,34 @@
-"""Writes fovea.h and fovea.cpp: the library as one translation unit, in which the compiler's macros choose the kernels.
+"""Writes fovea.h and fovea.cpp: the library as one translation unit, in which the compiler's macros choose
+the kernels.
 
-Each header is written once, where it is first needed. Headers that use instructions of one machine stay inside the #if of the
-source that includes them; all others are written before it. Nothing but includes, `#pragma once` and clashing names is changed."""
+Each header is written once, where it is first needed. Headers that use instructions of one machine stay
+inside the #if of the source that includes them; all others are written before it. Nothing but includes,
+`#pragma once` and clashing names is changed.
+"""
+
 import re
 
 from sources import INCLUDE, ROOT, find, included_by, license_text, listed, public_headers, version
 
 SYSTEM = re.compile(r"^\s*#\s*include\s+<([^>]+)>")
-EVERYWHERE = {"stddef.h", "stdint.h", "cstddef", "cstdint", "cstring", "type_traits", "utility", "new", "cmath"}
+EVERYWHERE = {
+    "stddef.h",
+    "stdint.h",
+    "cstddef",
+    "cstdint",
+    "cstring",
+    "type_traits",
+    "utility",
+    "new",
+    "cmath",
+}
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
 ASSEMBLY = re.compile(r"\b(asm|__asm__|__asm)\b")
-OWN = re.compile(r"^(?:struct|using|constexpr \w+) (\w+)(?: =| :| \{)", re.M)  # a name of a source, at the margin
-# Where Helium may be used. What clang 19 makes of lib/layer with Helium computes wrong sizes, and only integers gain by it.
+OWN = re.compile(
+    r"^(?:struct|using|constexpr \w+) (\w+)(?: =| :| \{)", re.M
+)  # a name of a source, at the margin
+# Where Helium may be used. What clang 19 makes of lib/layer with Helium computes wrong sizes, and only
+# integers gain by it.
 HELIUM = re.compile(r"^lib/(fixed|linear|cache)/|^lib/isa/fixed_")
 
 REFUSALS = """
@@ -29,13 +46,15 @@ REFUSALS = """
 #error "fovea.cpp has the common bits on 32-bit Arm with -mfpu=neon-vfpv4"
 #endif
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
-#define FOVEA_NO_FLOAT_VECTORS 1 // the pragmas below keep floats out of Helium, which would flush denormals and lose NaN
+// The pragmas below keep floats out of Helium, which would flush denormals and lose NaN.
+#define FOVEA_NO_FLOAT_VECTORS 1
 #if !defined(__clang__)
 #pragma GCC optimize("no-tree-vectorize", "no-tree-slp-vectorize")
 #endif
 #endif
-#if defined(__clang__) || !defined(__OPTIMIZE__) || (defined(__OPTIMIZE_SIZE__) && defined(__arm__) && __ARM_ARCH < 7)
-#define FOVEA_WITHOUT_ASSEMBLY 1 // has too few registers for the kernels of Thumb-1 and DSP: plain C++ instead
+// Flags with too few registers for the assembly of Thumb-1 and DSP: plain C++ instead.
+#if !defined(__OPTIMIZE__) || (defined(__OPTIMIZE_SIZE__) && defined(__arm__) && __ARM_ARCH < 7)
+#define FOVEA_WITHOUT_ASSEMBLY 1
 #endif
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wignored-pragmas"
@@ -52,13 +71,21 @@ REFUSALS = """
 def switches(path, tuned):
     """Lines that open and close what the pragmas of a compiler change for one file."""
     target = "no-mve.fp" if HELIUM.search(path) else "no-mve"
-    begin = ["#if defined(__clang__) && defined(__ARM_FEATURE_MVE)",
-             f'#pragma clang attribute push(__attribute__((target("{target}"))), apply_to = function)']
+    begin = [
+        "#if defined(__clang__) && defined(__ARM_FEATURE_MVE)",
+        f'#pragma clang attribute push(__attribute__((target("{target}"))), apply_to = function)',
+    ]
     end = ["#if defined(__clang__) && defined(__ARM_FEATURE_MVE)", "#pragma clang attribute pop"]
     if tuned:
-        begin += ["#elif !defined(__clang__) && FOVEA_WITH_FIXED_CORTEX_M && __ARM_ARCH >= 7", "#pragma GCC push_options",
-                  '#pragma GCC optimize("O2", "no-branch-count-reg")']
-        end += ["#elif !defined(__clang__) && FOVEA_WITH_FIXED_CORTEX_M && __ARM_ARCH >= 7", "#pragma GCC pop_options"]
+        begin += [
+            "#elif !defined(__clang__) && FOVEA_WITH_FIXED_CORTEX_M && __ARM_ARCH >= 7",
+            "#pragma GCC push_options",
+            '#pragma GCC optimize("O2", "no-branch-count-reg")',
+        ]
+        end += [
+            "#elif !defined(__clang__) && FOVEA_WITH_FIXED_CORTEX_M && __ARM_ARCH >= 7",
+            "#pragma GCC pop_options",
+        ]
     return begin + ["#endif"], end + ["#endif"]
 
 
@@ -72,8 +99,8 @@ class Amalgam:
         self.clashes = self.find_clashes()
         sources = set(listed(root))
         kernel = {p for p in sources if p.startswith("lib/isa/")}
-        # The integer kernel of a microcontroller is compiled for speed, as CMake does: half of its code is hot, and Thumb-1 loses its
-        # high registers otherwise.
+        # The integer kernel of a microcontroller is compiled for speed, as CMake does: half of its code is
+        # hot, and Thumb-1 loses its high registers otherwise.
         self.tuned = self.closure({"lib/isa/fixed_cortex_m.cpp"}) - self.closure(sources - kernel)
 
     def closure(self, paths):
@@ -94,7 +121,9 @@ class Amalgam:
             text = self.text(path)
             foreign = {m.group(1) for m in map(SYSTEM.match, text.splitlines()) if m} - EVERYWHERE
             assembly = path.startswith("lib/fixed/dot/") and ASSEMBLY.search(text)
-            self.special[path] = bool(foreign or assembly) or any(self.of_one_machine(p) for p in included_by(path, self.root))
+            self.special[path] = bool(foreign or assembly) or any(
+                self.of_one_machine(p) for p in included_by(path, self.root)
+            )
         return self.special[path]
 
     def find_clashes(self):
@@ -109,7 +138,7 @@ class Amalgam:
 
     def own_names(self, path, text):
         """Clashing names get the name of their source."""
-        stem = re.sub(r"\W", "_", path[len("lib/"):].rsplit(".", 1)[0]).replace("isa_fixed_", "")
+        stem = re.sub(r"\W", "_", path[len("lib/") :].rsplit(".", 1)[0]).replace("isa_fixed_", "")
         for name in self.clashes:
             if name in OWN.findall(text):
                 text = re.sub(rf"(?<![\w.:>/\"]){name}\b(?!\.hpp)", f"{stem}_{name}", text)
@@ -195,7 +224,9 @@ class Amalgam:
             self.lines += begin
 
     def source(self):
-        self.lines += [f"// fovea {version(self.root)}: the library in one file. Written by ./dev package amalgam from the sources of lib."]
+        self.lines += [
+            f"// fovea {version(self.root)}: the library in one file. Written by ./dev package amalgam."
+        ]
         self.lines += ["/* " + license_text(self.root).rstrip().replace("\n", "\n * ") + " */"]
         self.lines += REFUSALS.strip().splitlines() + ['#include "fovea.h"']
         self.write("lib/common/build.hpp", 0)
@@ -217,16 +248,26 @@ def tidy(lines):
 
 def header(root=ROOT):
     """All public headers, those of C++ behind a condition."""
-    lines = [f"/* fovea {version(root)}: all public headers in one file. Written by ./dev package amalgam. */", "/* "
-             + license_text(root).rstrip().replace("\n", "\n * ") + " */"]
+    lines = [
+        f"/* fovea {version(root)}: all public headers in one file. Written by ./dev package amalgam. */",
+        "/* " + license_text(root).rstrip().replace("\n", "\n * ") + " */",
+    ]
     in_cpp = False
     for path in public_headers(root):
         if path.endswith(".hpp") and not in_cpp:
             in_cpp = True
-            lines += ["", "#if defined(__cplusplus) && __cplusplus >= 201703L", "#ifndef FOVEA_HPP", "#define FOVEA_HPP"]
+            lines += [
+                "",
+                "#if defined(__cplusplus) && __cplusplus >= 201703L",
+                "#ifndef FOVEA_HPP",
+                "#define FOVEA_HPP",
+            ]
         lines += ["", f"/* {path} */"]
-        lines += [line for line in (root / path).read_text(encoding="utf-8").splitlines()
-                  if not INCLUDE.match(line) and line != "#pragma once"]
+        lines += [
+            line
+            for line in (root / path).read_text(encoding="utf-8").splitlines()
+            if not INCLUDE.match(line) and line != "#pragma once"
+        ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines + ["#endif", "#endif"]) + "\n")
 
 

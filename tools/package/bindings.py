@@ -1,18 +1,33 @@
-"""ctypes for the C headers: structs, constants and functions, from what a compiler's preprocessor leaves of them."""
+"""ctypes for the C headers: structs, constants and functions, from what a compiler's preprocessor leaves of
+them.
+"""
+
 import re
 import subprocess
 
 from sources import ROOT, Refusal, public_headers
 
-NUMBERS = {"int8_t": "c_int8", "int16_t": "c_int16", "int32_t": "c_int32", "uint32_t": "c_uint32", "float": "c_float",
-           "size_t": "c_size_t", "ptrdiff_t": "c_ssize_t"}
+NUMBERS = {
+    "int8_t": "c_int8",
+    "int16_t": "c_int16",
+    "int32_t": "c_int32",
+    "uint32_t": "c_uint32",
+    "float": "c_float",
+    "size_t": "c_size_t",
+    "ptrdiff_t": "c_ssize_t",
+}
 
 
 def preprocessed(compiler, root=ROOT):
     headers = [p for p in public_headers(root) if p.endswith(".h")]
     text = "".join(f'#include "{p[len("include/"):]}"\n' for p in headers)
-    run = subprocess.run([compiler, "-E", "-P", "-DFOVEA_API=fovea_api", f"-I{root}/include", "-x", "c", "-"], input=text, capture_output=True,
-                         text=True, check=False)
+    run = subprocess.run(
+        [compiler, "-E", "-P", "-DFOVEA_API=fovea_api", f"-I{root}/include", "-x", "c", "-"],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if run.returncode:
         raise Refusal(run.stderr)
     return re.sub(r"\s+", " ", run.stdout)
@@ -46,7 +61,11 @@ def fields(body):
 
 def bindings(compiler="cc", root=ROOT):
     text = preprocessed(compiler, root)
-    lines = ['"""Structs, constants and functions of the C headers. Written by ./dev package python."""', "from ctypes import *", ""]
+    lines = [
+        '"""Structs, constants and functions of the C headers. Written by ./dev package python."""',
+        "from ctypes import *",
+        "",
+    ]
     lines += [f"{name} = {value}" for name, value in constants(text) if name.startswith("FOVEA_")]
     for name, body in re.findall(r"typedef struct (\w+) \{([^}]*)\} \w+;", text):
         lines += ["", "", f"class {name}(Structure):", "    _fields_ = ["]
@@ -57,7 +76,12 @@ def bindings(compiler="cc", root=ROOT):
         for argument in arguments.split(","):
             words = argument.replace("*", " * ").split()
             if words != ["void"]:
-                kinds.append(type_of([w for w in words[:-1] if w not in ("const", "*")], "*" in words and "char" not in words))
+                kinds.append(
+                    type_of(
+                        [w for w in words[:-1] if w not in ("const", "*")],
+                        "*" in words and "char" not in words,
+                    )
+                )
         answer = type_of(result.replace("*", "").split(), "*" in result)
         lines.append(f'    "{name}": ({answer}, [{", ".join(kinds)}]),')
     return "\n".join(lines + ["}"]) + "\n"

@@ -1,6 +1,10 @@
-"""What each package holds: the files of its folder here, the library in one of three shapes, README.md and LICENSE.
+"""What each package holds: the files of its folder here, the library in one of three shapes, README.md and
+LICENSE.
 
-In the files of a folder, @VERSION@ and its kin (see `words`) are replaced. Nothing of the library is kept here."""
+In the files of a folder, @VERSION@ and its kin (see `words`) are replaced. Nothing of the library is kept
+here.
+"""
+
 import os
 import pathlib
 import re
@@ -25,9 +29,19 @@ PACKAGES = {
 }
 
 # What CMake needs to build and install the library, besides the files that a compiler reads.
-OF_CMAKE = ["CMakeLists.txt", "lib/CMakeLists.txt", "lib/sources.txt", "CHANGELOG.md", "docs/integration.md", "docs/versions.md",
-            "tools/cmake/isas.cmake", "tools/cmake/dependencies.cmake", "tools/cmake/fetch.cmake", "tools/cmake/fovea-config.cmake.in",
-            "tools/cmake/fovea.pc.in"]
+OF_CMAKE = [
+    "CMakeLists.txt",
+    "lib/CMakeLists.txt",
+    "lib/sources.txt",
+    "CHANGELOG.md",
+    "docs/integration.md",
+    "docs/versions.md",
+    "tools/cmake/isas.cmake",
+    "tools/cmake/dependencies.cmake",
+    "tools/cmake/fetch.cmake",
+    "tools/cmake/fovea-config.cmake.in",
+    "tools/cmake/fovea.pc.in",
+]
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -35,12 +49,14 @@ def words(root):
     sources = [p for p in listed(root)]
     return {
         "VERSION": version(root),
-        "DESCRIPTION": "Attention and small transformer layers on microcontrollers and small computers, in floats and in integers",
+        "DESCRIPTION": "Attention and small transformer layers on microcontrollers, in floats and in integers",
         "REPOSITORY": os.environ.get("FOVEA_REPOSITORY", "https://example.org/fovea"),
         "SOURCES": "\n".join("  ${FOVEA}/" + p for p in sources),
         "HEADERS": " ".join(os.path.basename(p) for p in public_headers(root)),
         "EXAMPLE": (root / "tools/package/example.inc").read_text(encoding="utf-8"),
-        "LICENSE_LINES": "".join(f" {line}\n" if line.strip() else " .\n" for line in license_text(root).splitlines()),
+        "LICENSE_LINES": "".join(
+            f" {line}\n" if line.strip() else " .\n" for line in license_text(root).splitlines()
+        ),
     }
 
 
@@ -49,6 +65,7 @@ def filled(text, known, where):
         if match.group(1) not in known:
             raise Refusal(f"{where} wants @{match.group(1)}@, which nobody knows")
         return known[match.group(1)]
+
     return re.sub(r"@([A-Z_]+)@", of, text)
 
 
@@ -97,7 +114,9 @@ def faults(name, folder, root=ROOT):
         elif (folder / path).read_text(encoding="utf-8") != text:
             wrong.append(f"{path} of {name} differs from the tree")
     for path in manifests:
-        if (folder / path).is_file() and not names_version((folder / path).read_text(encoding="utf-8"), version(root)):
+        if (folder / path).is_file() and not names_version(
+            (folder / path).read_text(encoding="utf-8"), version(root)
+        ):
             wrong.append(f"{path} of {name} does not name version {version(root)}")
     if "README.md" not in contents(name, root):
         wrong.append(f"{name} has no README.md")
@@ -112,12 +131,18 @@ def faults_of_tree(root=ROOT):
     """What is wrong before any package is written."""
     wrong = []
     for path in forgotten(root):
-        why = "lib/sources.txt does not list it" if path.endswith(".cpp") else "no source of lib/sources.txt includes it"
+        why = (
+            "lib/sources.txt does not list it"
+            if path.endswith(".cpp")
+            else "no source of lib/sources.txt includes it"
+        )
         wrong.append(f"{path} is in no package: {why}")
     license_text(root)
     newest = re.search(r"^## \[([\d.]+)\]", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
     if not newest or newest.group(1) != version(root):
-        wrong.append(f"include/fovea/fovea.h says version {version(root)}, CHANGELOG.md {newest.group(1) if newest else 'none'}")
+        wrong.append(
+            f"include/fovea/fovea.h says version {version(root)}, CHANGELOG.md {newest.group(1) if newest else 'none'}"
+        )
     for name, (_, _, manifests) in PACKAGES.items():
         for path in manifests:
             template = root / "tools/package" / name / path

@@ -1,4 +1,7 @@
-"""What the library consists of: sources from lib/sources.txt, the headers that they include, version and license."""
+"""What the library consists of: sources from lib/sources.txt, the headers that they include, version and
+license.
+"""
+
 import pathlib
 import re
 

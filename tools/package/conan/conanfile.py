@@ -18,7 +18,16 @@ class Fovea(ConanFile):
     options = {"shared": [True, False], "fPIC": [True, False], "isas": ["ANY"]}
     default_options = {"shared": False, "fPIC": True, "isas": ""}
     implements = ["auto_shared_fpic"]
-    exports_sources = "CMakeLists.txt", "LICENSE", "CHANGELOG.md", "lib/*", "include/*", "platforms/*", "tools/*", "docs/*"
+    exports_sources = (
+        "CMakeLists.txt",
+        "LICENSE",
+        "CHANGELOG.md",
+        "lib/*",
+        "include/*",
+        "platforms/*",
+        "tools/*",
+        "docs/*",
+    )
 
     def layout(self):
         cmake_layout(self)

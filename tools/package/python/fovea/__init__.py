@@ -1,4 +1,5 @@
 """fovea on the desk: the bits that the board computes. Arrays of numpy, [heads][tokens][dim]; see README.md."""
+
 import ctypes
 import pathlib
 
@@ -19,11 +20,17 @@ _lib.fovea_python_multiplier.restype = None
 
 _version = _lib.fovea_version()
 if __version__ != f"{_version // 10000}.{_version // 100 % 100}.{_version % 100}":
-    raise ImportError(f"this is fovea {__version__}, but its library says {_version}: install the wheel again")
+    raise ImportError(
+        f"this is fovea {__version__}, but its library says {_version}: install the wheel again"
+    )
 
 F32, F16, BF16, I8, I4 = FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I4
 _TYPES = {np.dtype(np.float32): FOVEA_F32, np.dtype(np.float16): FOVEA_F16, np.dtype(np.int8): FOVEA_I8}
-_FIXED = {np.dtype(np.int8): FOVEA_FIXED_S8, np.dtype(np.int16): FOVEA_FIXED_S16, np.dtype(np.float32): FOVEA_FIXED_F32}
+_FIXED = {
+    np.dtype(np.int8): FOVEA_FIXED_S8,
+    np.dtype(np.int16): FOVEA_FIXED_S16,
+    np.dtype(np.float32): FOVEA_FIXED_F32,
+}
 
 
 class Refused(ValueError):
@@ -61,14 +68,33 @@ def _in(x, scales=None):
 
 
 def _set_sight(a, causal, position, window, prefix, keep_first):
-    a.flags = (FOVEA_CAUSAL if causal else 0) | (FOVEA_POSITION if position is not None else 0) | (FOVEA_WINDOW if window else 0)
+    a.flags = (
+        (FOVEA_CAUSAL if causal else 0)
+        | (FOVEA_POSITION if position is not None else 0)
+        | (FOVEA_WINDOW if window else 0)
+    )
     a.position = position or 0
     a.window_left, a.window_right = window or (0, 0)
     a.prefix, a.keep_first = prefix, keep_first
 
 
-def _set_options(a, keep, *, causal=False, position=None, window=None, prefix=0, keep_first=0, scale=None, softcap=0, alibi=None, sinks=None,
-                 mask=None, bias=None, isa=0):
+def _set_options(
+    a,
+    keep,
+    *,
+    causal=False,
+    position=None,
+    window=None,
+    prefix=0,
+    keep_first=0,
+    scale=None,
+    softcap=0,
+    alibi=None,
+    sinks=None,
+    mask=None,
+    bias=None,
+    isa=0,
+):
     """Fills the options of a fovea_attention; arrays that it points to are added to `keep`."""
     _set_sight(a, causal, position, window, prefix, keep_first)
     if scale is not None:
@@ -87,10 +113,25 @@ def _set_options(a, keep, *, causal=False, position=None, window=None, prefix=0,
         a.mask.head_stride = rows.shape[-1] * rows.shape[-2] if rows.ndim > 2 else 0
 
 
-def attend(q, k, v, *, key_scales=None, value_scales=None, first_key=0, lse=False, weights=False, out=np.float32, scratch=None, **options):
-    """Attention: out, or (out, lse, weights) as far as they are asked for. q [heads][queries][dim], k and v [kv_heads][keys][dim], of float32,
-    float16 or (k and v, with scales [kv_heads][keys]) int8. Options: causal, position, window=(left, right), prefix, keep_first, scale,
-    softcap, alibi, sinks, mask, bias, isa. `scratch`: bytes, to compute as a board with so many does; no bit depends on it."""
+def attend(
+    q,
+    k,
+    v,
+    *,
+    key_scales=None,
+    value_scales=None,
+    first_key=0,
+    lse=False,
+    weights=False,
+    out=np.float32,
+    scratch=None,
+    **options,
+):
+    """Attention: out, or (out, lse, weights) as far as they are asked for. q [heads][queries][dim], k and v
+    [kv_heads][keys][dim], of float32, float16 or (k and v, with scales [kv_heads][keys]) int8. Options:
+    causal, position, window=(left, right), prefix, keep_first, scale, softcap, alibi, sinks, mask, bias, isa.
+    `scratch`: bytes, to compute as a board with so many does; no bit depends on it.
+    """
     floats = np.dtype(np.float32), np.dtype(np.float16)
     q, k, v = _array(q, *floats), _array(k, *floats, np.dtype(np.int8)), _array(v, *floats, np.dtype(np.int8))
     key_scales, value_scales = _array(key_scales, floats[0]), _array(value_scales, floats[0])
@@ -146,7 +187,9 @@ def quantize_tokens(x):
 def make_scale(q, k, v, out=0.0, *, dim, softmax=0.0, max_keys=512, dtype=np.int8, zero_points=False):
     """The integers of attend_fixed from real scales; out 0: float output."""
     scale = _c.fovea_fixed_scale()
-    refusal = _lib.fovea_python_scale(q, k, v, out, softmax, dim, max_keys, _FIXED[np.dtype(dtype)], zero_points, ctypes.addressof(scale))
+    refusal = _lib.fovea_python_scale(
+        q, k, v, out, softmax, dim, max_keys, _FIXED[np.dtype(dtype)], zero_points, ctypes.addressof(scale)
+    )
     if refusal:
         raise ValueError(refusal.decode())
     return scale
@@ -159,9 +202,28 @@ def make_multiplier(real):
     return multiplier.value, shift.value
 
 
-def attend_fixed(q, k, v, scale, *, zeros=(0, 0, 0, 0), out=None, max_keys=0, weight_bits=0, first_key=0, causal=False, position=None, window=None,
-                 prefix=0, keep_first=0, mask=None, isa=0):
-    """Attention on int8 or int16. `scale` is of make_scale, `zeros` the zero points of q, k, v and out; out: the dtype of the result."""
+def attend_fixed(
+    q,
+    k,
+    v,
+    scale,
+    *,
+    zeros=(0, 0, 0, 0),
+    out=None,
+    max_keys=0,
+    weight_bits=0,
+    first_key=0,
+    causal=False,
+    position=None,
+    window=None,
+    prefix=0,
+    keep_first=0,
+    mask=None,
+    isa=0,
+):
+    """Attention on int8 or int16. `scale` is of make_scale, `zeros` the zero points of q, k, v and out; out: the
+    dtype of the result.
+    """
     q, k, v = (_array(x, np.dtype(np.int8), np.dtype(np.int16)) for x in (q, k, v))
     a, keep = _c.fovea_fixed_attention(), []
     for name, x, zero in (("q", q, zeros[0]), ("k", k, zeros[1]), ("v", v, zeros[2])):
@@ -189,12 +251,23 @@ def attend_fixed(q, k, v, scale, *, zeros=(0, 0, 0, 0), out=None, max_keys=0, we
 class Cache:
     """Keys and values of one layer. `image` holds the bytes that a board's cache holds."""
 
-    def __init__(self, kv_heads, dim, capacity, *, v_dim=0, dtype=F32, window=0, keep_first=0, k_largest=0, v_largest=0):
-        shape = _c.fovea_cache_shape(kv_heads=kv_heads, dim=dim, v_dim=v_dim, capacity=capacity, dtype=dtype, window=window, keep_first=keep_first,
-                                     k_largest=k_largest, v_largest=v_largest)
+    def __init__(
+        self, kv_heads, dim, capacity, *, v_dim=0, dtype=F32, window=0, keep_first=0, k_largest=0, v_largest=0
+    ):
+        shape = _c.fovea_cache_shape(
+            kv_heads=kv_heads,
+            dim=dim,
+            v_dim=v_dim,
+            capacity=capacity,
+            dtype=dtype,
+            window=window,
+            keep_first=keep_first,
+            k_largest=k_largest,
+            v_largest=v_largest,
+        )
         size = _lib.fovea_cache_size(ctypes.addressof(shape))
         memory = np.zeros(size + 63, np.uint8)
-        self.image = memory[-memory.ctypes.data % 64:][:size]
+        self.image = memory[-memory.ctypes.data % 64 :][:size]
         self._memory, self._heads = memory, kv_heads
         _do(_lib.fovea_cache_init(_at(self.image), size, ctypes.addressof(shape)))
 
@@ -233,17 +306,38 @@ class Linear:
         self.dtype, self.bias = dtype, _array(bias, np.dtype(np.float32))
         size = _lib.fovea_linear_size(self.inputs, self.outputs, dtype)
         memory = np.zeros(size + 63, np.uint8)
-        self.packed, self._memory = memory[-memory.ctypes.data % 64:][:size], memory
+        self.packed, self._memory = memory[-memory.ctypes.data % 64 :][:size], memory
         rows = _c.fovea_rows_in(data=_at(w), dtype=_TYPES[w.dtype])
-        _do(_lib.fovea_pack_linear(_at(self.packed), size, self.inputs, self.outputs, dtype, 0, ctypes.addressof(rows), self.outputs))
-        self.c = _c.fovea_linear(packed=_at(self.packed), bias=_at(self.bias), **{"in": self.inputs, "out": self.outputs, "dtype": dtype})
+        _do(
+            _lib.fovea_pack_linear(
+                _at(self.packed),
+                size,
+                self.inputs,
+                self.outputs,
+                dtype,
+                0,
+                ctypes.addressof(rows),
+                self.outputs,
+            )
+        )
+        self.c = _c.fovea_linear(
+            packed=_at(self.packed),
+            bias=_at(self.bias),
+            **{"in": self.inputs, "out": self.outputs, "dtype": dtype},
+        )
 
     def __call__(self, x, activation=FOVEA_NO_ACTIVATION, residual=None, isa=0):
         x, residual = _array(x, np.dtype(np.float32)), _array(residual, np.dtype(np.float32))
         columns = self.outputs // 2 if activation == FOVEA_SILU_TIMES else self.outputs
         y = np.empty(x.shape[:-1] + (columns,), np.float32)
-        p = _c.fovea_product(w=ctypes.addressof(self.c), rows=x.size // self.inputs, activation=activation, isa=isa)
-        p.x, p.y, p.residual = _c.fovea_rows_in(data=_at(x)), _c.fovea_rows_out(data=_at(y)), _c.fovea_rows_in(data=_at(residual))
+        p = _c.fovea_product(
+            w=ctypes.addressof(self.c), rows=x.size // self.inputs, activation=activation, isa=isa
+        )
+        p.x, p.y, p.residual = (
+            _c.fovea_rows_in(data=_at(x)),
+            _c.fovea_rows_out(data=_at(y)),
+            _c.fovea_rows_in(data=_at(residual)),
+        )
         memory = _scratch(_lib.fovea_multiply_scratch(ctypes.addressof(p)))
         _do(_lib.fovea_multiply(ctypes.addressof(p), _at(memory), memory.size))
         return y
@@ -254,15 +348,29 @@ class Layer:
 
     def __init__(self, q, k, v, out, heads, *, kv_heads=0, dim, v_dim=0, int8=False, token_scales=False):
         self.parts = q, k, v, out
-        self.c = _c.fovea_layer(q=q.c, k=k.c, v=v.c, out=out.c, q_heads=heads, kv_heads=kv_heads, dim=dim, v_dim=v_dim,
-                                attention=FOVEA_I8 if int8 else FOVEA_F32, token_scales=int(token_scales))
+        self.c = _c.fovea_layer(
+            q=q.c,
+            k=k.c,
+            v=v.c,
+            out=out.c,
+            q_heads=heads,
+            kv_heads=kv_heads,
+            dim=dim,
+            v_dim=v_dim,
+            attention=FOVEA_I8 if int8 else FOVEA_F32,
+            token_scales=int(token_scales),
+        )
 
     def __call__(self, x, residual=None, **options):
         """x [tokens][width]; options as of fovea.attend."""
         x, residual = _array(x, np.dtype(np.float32)), _array(residual, np.dtype(np.float32))
         y, keep = np.empty((x.shape[0], self.parts[3].outputs), np.float32), []
         call = _c.fovea_layer_call(layer=ctypes.addressof(self.c), tokens=x.shape[0])
-        call.x, call.y, call.residual = _c.fovea_rows_in(data=_at(x)), _c.fovea_rows_out(data=_at(y)), _c.fovea_rows_in(data=_at(residual))
+        call.x, call.y, call.residual = (
+            _c.fovea_rows_in(data=_at(x)),
+            _c.fovea_rows_out(data=_at(y)),
+            _c.fovea_rows_in(data=_at(residual)),
+        )
         _set_options(call.how, keep, **options)
         _do(_lib.fovea_check_layer(ctypes.addressof(call)))
         memory = _scratch(_lib.fovea_layer_scratch_best(ctypes.addressof(call)))

@@ -1,4 +1,7 @@
-"""python -m fovea.golden FOLDER: a header with golden vectors for float32 and int8, and the program that checks them on a board."""
+"""python -m fovea.golden FOLDER: a header with golden vectors for float32 and int8, and the program that
+checks them on a board.
+"""
+
 import pathlib
 import sys
 
@@ -25,7 +28,8 @@ int main(void) {
   static int8_t out8[GOLDEN_HEADS * GOLDEN_QUERIES * GOLDEN_DIM];
   fovea_attention a = {0};
   fovea_fixed_attention b = {0};
-  const fovea_linear w = {golden_w_packed, golden_w_bias, GOLDEN_W_INPUTS, GOLDEN_W_OUTPUTS, GOLDEN_W_DTYPE, {0}};
+  const fovea_linear w = {golden_w_packed, golden_w_bias, GOLDEN_W_INPUTS, GOLDEN_W_OUTPUTS, GOLDEN_W_DTYPE,
+                          {0}};
   const fovea_fixed_scale scale = GOLDEN_SCALE;
   fovea_product p = {0};
   a.q.data = golden_q;
@@ -53,11 +57,14 @@ int main(void) {
   p.x.data = golden_out;
   p.y.data = y;
   p.rows = GOLDEN_HEADS * GOLDEN_QUERIES;
-  const int same = fovea_attend(&a, scratch, sizeof scratch) == FOVEA_OK && memcmp(out, golden_out, sizeof out) == 0;
+  const int same = fovea_attend(&a, scratch, sizeof scratch) == FOVEA_OK &&
+                   memcmp(out, golden_out, sizeof out) == 0;
   const int same_product = fovea_multiply(&p, 0, 0) == FOVEA_OK && memcmp(y, golden_y, sizeof y) == 0;
-  const int same8 = fovea_fixed_attend(&b, scratch8, sizeof scratch8) == FOVEA_OK && memcmp(out8, golden_out8, sizeof out8) == 0;
-  printf("float32 by %s: %s; packed weights: %s; int8 by %s: %s\\n", fovea_isa_name(fovea_isa()), same ? "equal" : "different",
-         same_product ? "equal" : "different", fovea_fixed_isa_name(fovea_fixed_isa()), same8 ? "equal" : "different");
+  const int same8 = fovea_fixed_attend(&b, scratch8, sizeof scratch8) == FOVEA_OK &&
+                    memcmp(out8, golden_out8, sizeof out8) == 0;
+  printf("float32 by %s: %s; packed weights: %s; int8 by %s: %s\\n", fovea_isa_name(fovea_isa()),
+         same ? "equal" : "different", same_product ? "equal" : "different",
+         fovea_fixed_isa_name(fovea_fixed_isa()), same8 ? "equal" : "different");
   return same && same_product && same8 ? 0 : 1;
 }
 """
@@ -67,7 +74,10 @@ def main(folder):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(1)
-    q, k, v = (random.standard_normal(shape, np.float32) for shape in ((HEADS, QUERIES, DIM), (KV_HEADS, KEYS, DIM), (KV_HEADS, KEYS, DIM)))
+    q, k, v = (
+        random.standard_normal(shape, np.float32)
+        for shape in ((HEADS, QUERIES, DIM), (KV_HEADS, KEYS, DIM), (KV_HEADS, KEYS, DIM))
+    )
     h = Header("golden")
     for name in ("HEADS", "KV_HEADS", "QUERIES", "KEYS", "DIM"):
         h.constant(name, globals()[name])
@@ -80,7 +90,12 @@ def main(folder):
     (q8, q_scale, _), (k8, k_scale, _), (v8, v_scale, _) = map(fovea.quantize, (q, k, v))
     scale = fovea.make_scale(q_scale, k_scale, v_scale, float(np.abs(out).max()) / 127, dim=DIM)
     h.scale("scale", scale)
-    for name, x in (("q8", q8), ("k8", k8), ("v8", v8), ("out8", fovea.attend_fixed(q8, k8, v8, scale, causal=True))):
+    for name, x in (
+        ("q8", q8),
+        ("k8", k8),
+        ("v8", v8),
+        ("out8", fovea.attend_fixed(q8, k8, v8, scale, causal=True)),
+    ):
         h.array(name, x)
     h.write(folder / "golden.h")
     (folder / "golden.c").write_text(PROGRAM, encoding="utf-8")

@@ -2,14 +2,18 @@
 
 
 def attention(weights, tokens=None, queries=None):
-    """A figure with one map for each head. weights [heads][queries][keys], as attend(..., weights=True) gives them."""
+    """A figure with one map for each head. weights [heads][queries][keys], as attend(..., weights=True) gives
+    them.
+    """
     try:
         import matplotlib.pyplot as plt
     except ImportError as missing:
         raise ImportError("pictures need matplotlib: pip install matplotlib") from missing
     heads = len(weights)
     columns = min(heads, 4)
-    figure, axes = plt.subplots(-(-heads // columns), columns, squeeze=False, figsize=(3 * columns, 3 * -(-heads // columns)))
+    figure, axes = plt.subplots(
+        -(-heads // columns), columns, squeeze=False, figsize=(3 * columns, 3 * -(-heads // columns))
+    )
     for head, axis in enumerate(axes.flat):
         axis.set_visible(head < heads)
         if head < heads:

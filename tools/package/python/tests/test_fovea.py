@@ -1,4 +1,5 @@
 """What the wheel computes, against float64, against itself, and against what every core computes."""
+
 import pathlib
 import shutil
 import subprocess
@@ -14,7 +15,10 @@ random = np.random.default_rng(7)
 
 
 def tensors(heads=4, kv_heads=2, queries=6, keys=90, dim=32):
-    return [random.standard_normal(s, np.float32) for s in ((heads, queries, dim), (kv_heads, keys, dim), (kv_heads, keys, dim))]
+    return [
+        random.standard_normal(s, np.float32)
+        for s in ((heads, queries, dim), (kv_heads, keys, dim), (kv_heads, keys, dim))
+    ]
 
 
 def textbook(q, k, v, causal=False):
@@ -35,7 +39,9 @@ def test_attend(causal):
     expected, p = textbook(q, k, v, causal)
     assert np.abs(out - expected).max() < 1e-6
     assert np.abs(weights - p).max() < 1e-6
-    assert np.array_equal(out, fovea.attend(q, k, v, causal=causal, isa=fovea.FOVEA_SCALAR)), "the same bits on every ISA"
+    assert np.array_equal(
+        out, fovea.attend(q, k, v, causal=causal, isa=fovea.FOVEA_SCALAR)
+    ), "the same bits on every ISA"
 
 
 def test_options():
@@ -45,14 +51,16 @@ def test_options():
     assert np.array_equal(fovea.attend(q, k, v, mask=mask), fovea.attend(q, k, v, bias=bias))
     window = fovea.attend(q, k, v, causal=True, window=(10, 0))
     assert not np.array_equal(window, fovea.attend(q, k, v, causal=True))
-    assert np.array_equal(fovea.attend(q, k, v, softcap=0), fovea.attend(q, k, v, scale=1 / np.sqrt(np.float32(32))))
+    assert np.array_equal(
+        fovea.attend(q, k, v, softcap=0), fovea.attend(q, k, v, scale=1 / np.sqrt(np.float32(32)))
+    )
 
 
 def test_cache_has_the_bits_of_rows():
     q, k, v = tensors()
     cache = fovea.Cache(2, 32, 128)
     for at in range(0, 90, 30):
-        cache.append(k[:, at:at + 30], v[:, at:at + 30])
+        cache.append(k[:, at : at + 30], v[:, at : at + 30])
     assert len(cache) == 90
     assert np.array_equal(cache.attend(q, causal=True), fovea.attend(q, k, v, causal=True))
     cache.verify()
@@ -66,7 +74,9 @@ def test_fixed():
     scale = fovea.make_scale(a, b, c, 0.02, dim=32)
     out = fovea.attend_fixed(q8, k8, v8, scale, causal=True)
     assert np.abs(out * 0.02 - textbook(q, k, v, True)[0]).max() < 0.06
-    assert np.array_equal(out, fovea.attend_fixed(q8, k8, v8, scale, causal=True, isa=fovea.FOVEA_FIXED_SCALAR))
+    assert np.array_equal(
+        out, fovea.attend_fixed(q8, k8, v8, scale, causal=True, isa=fovea.FOVEA_FIXED_SCALAR)
+    )
     floats = fovea.attend_fixed(q8, k8, v8, scale, causal=True, out=np.float32)
     assert np.abs(floats - out * 0.02).max() <= 0.0101
 
@@ -76,10 +86,14 @@ def test_bytes_with_scales():
     (k8, ks), (v8, vs) = fovea.quantize_tokens(k), fovea.quantize_tokens(v)
     out = fovea.attend(q, k8, v8, key_scales=ks, value_scales=vs)
     assert np.abs(out - fovea.attend(q, k8 * ks[..., None], v8 * vs[..., None])).max() < 1e-6
-    assert np.array_equal(out, fovea.attend(q, k8, v8, key_scales=ks, value_scales=vs, isa=fovea.FOVEA_SCALAR))
+    assert np.array_equal(
+        out, fovea.attend(q, k8, v8, key_scales=ks, value_scales=vs, isa=fovea.FOVEA_SCALAR)
+    )
 
 
-@pytest.mark.parametrize("dtype, bound", [(fovea.F32, 1e-5), (fovea.F16, 0.02), (fovea.BF16, 0.2), (fovea.I8, 0.3), (fovea.I4, 3)])
+@pytest.mark.parametrize(
+    "dtype, bound", [(fovea.F32, 1e-5), (fovea.F16, 0.02), (fovea.BF16, 0.2), (fovea.I8, 0.3), (fovea.I4, 3)]
+)
 def test_linear(dtype, bound):
     w, b, x = (random.standard_normal(s, np.float32) for s in ((40, 64), (40,), (5, 64)))
     y = fovea.Linear(w, b, dtype)(x)
@@ -122,4 +136,5 @@ def test_header_is_exact():
 def test_picture():
     pytest.importorskip("matplotlib").use("agg")
     from fovea import plot
+
     assert len(plot.attention(np.full((2, 3, 3), 1 / 3), ["a", "b", "c"]).axes) == 2
