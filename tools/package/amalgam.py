@@ -24,9 +24,8 @@ EVERYWHERE = {
 }
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
 ASSEMBLY = re.compile(r"\b(asm|__asm__|__asm)\b")
-OWN = re.compile(
-    r"^(?:struct|using|constexpr \w+) (\w+)(?: =| :| \{)", re.M
-)  # a name of a source, at the margin
+# A name that a source gives to a type or a constant, at the margin.
+OWN = re.compile(r"^(?:struct|using|constexpr \w+) (\w+)(?: =| :| \{)", re.M)
 # Where Helium may be used. What clang 19 makes of lib/layer with Helium computes wrong sizes, and only
 # integers gain by it.
 HELIUM = re.compile(r"^lib/(fixed|linear|cache)/|^lib/isa/fixed_")
