@@ -61,11 +61,13 @@ def fields(body):
 
 def bindings(compiler="cc", root=ROOT):
     text = preprocessed(compiler, root)
+    of_functions = set(re.findall(r"typedef \w+ \(\*(\w+)\)", text))  # pointers to functions
     lines = [
         '"""Structs, constants and functions of the C headers. Written by ./dev package python."""',
         "from ctypes import *",
         "",
     ]
+    lines += [f"{name} = c_void_p" for name in sorted(of_functions)]
     lines += [f"{name} = {value}" for name, value in constants(text) if name.startswith("FOVEA_")]
     for name, body in re.findall(r"typedef struct (\w+) \{([^}]*)\} \w+;", text):
         lines += ["", "", f"class {name}(Structure):", "    _fields_ = ["]

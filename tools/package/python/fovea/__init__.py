@@ -384,3 +384,14 @@ def isa():
 
 def fixed_isa():
     return _lib.fovea_fixed_isa_name(_lib.fovea_fixed_isa()).decode()
+
+
+def selftest():
+    """The known answers of selftest.h: raises Refused where this machine computes other bits."""
+    memory = _scratch(1 << 16)
+    _do(_lib.fovea_selftest(ctypes.cast(_lib.fovea_attend_f32, ctypes.c_void_p), _at(memory), memory.size))
+    _do(
+        _lib.fovea_fixed_selftest(
+            ctypes.cast(_lib.fovea_fixed_attend, ctypes.c_void_p), _at(memory), memory.size
+        )
+    )

@@ -44,6 +44,10 @@ def test_attend(causal):
     ), "the same bits on every ISA"
 
 
+def test_selftest():
+    fovea.selftest()
+
+
 def test_options():
     q, k, v = tensors()
     mask = random.integers(0, 2, (6, 90)).astype(bool)
