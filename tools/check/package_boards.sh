@@ -64,7 +64,7 @@ TEXT
   mkdir -p unpacked && tar -xzf packed/*.tar.gz -C unpacked
   cmp unpacked/src/fovea.cpp "$packages/platformio/src/fovea.cpp" || fail \
     "the archive holds another fovea.cpp"
-  if pio run -d "$packages/platformio/examples/attention" -e native -t exec >log 2>&1; then
+  if timeout 60 pio run -d "$packages/platformio/examples/attention" -e native -t exec >log 2>&1; then
     grep "^ok" log
   else
     echo "pio cannot fetch its platform 'native' here: the example is built by g++."
