@@ -47,8 +47,28 @@ static inline float square_root_in_integers(float x) {
   return x;
 }
 
+// The instruction. With -fmath-errno, a default, __builtin_sqrtf also calls libm for negative numbers.
+static inline float square_root_instruction(float x) {
+#if FOVEA_EXACT_FLAGS
+  return __builtin_sqrtf(x);
+#elif defined(__clang__) && __has_builtin(__builtin_elementwise_sqrt)
+  return __builtin_elementwise_sqrt(x);
+#elif defined(__arm__) && defined(__ARM_FP)
+  __asm__("vsqrt.f32 %0, %1" : "=t"(x) : "t"(x));
+  return x;
+#elif defined(__aarch64__)
+  __asm__("fsqrt %s0, %s1" : "=w"(x) : "w"(x));
+  return x;
+#elif defined(__SSE2__)
+  __asm__("sqrtss %1, %0" : "=x"(x) : "x"(x));
+  return x;
+#else
+  return __builtin_sqrtf(x);
+#endif
+}
+
 static inline float square_root(float x) {
-  if constexpr (has_square_root) return __builtin_sqrtf(x);
+  if constexpr (has_square_root) return square_root_instruction(x);
   return square_root_in_integers(x);
 }
 

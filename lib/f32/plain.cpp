@@ -9,7 +9,7 @@
 namespace fovea::f32 {
 namespace {
 
-size_t plain_floats(const plan& p) {
+size_t floats_of_scratch(const plan& p) {
   return static_cast<size_t>(p.dim) + block_keys + 2 * static_cast<size_t>(p.v_dim);
 }
 
@@ -20,7 +20,7 @@ int32_t take_plain_scratch(const plan& p, void* scratch, size_t size, plain_job&
   for (int i = footprint::q; i <= footprint::v; ++i)
     if (meet(p.bytes.in[i], bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
   if (meet(p.bytes.to[footprint::out], bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
-  if (size < sizeof(float) * (1 + plain_floats(p))) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
+  if (size < sizeof(float) * (1 + floats_of_scratch(p))) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   const uintptr_t at = (reinterpret_cast<uintptr_t>(scratch) + alignof(float) - 1) & -alignof(float);
   job.p = &p;
   job.s = reinterpret_cast<float*>(at);

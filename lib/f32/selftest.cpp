@@ -13,7 +13,7 @@ namespace {
 constexpr int32_t heads = 2, dim = 13, v_dim = 11, queries = 3, keys = 19;
 constexpr int32_t q_count = heads * queries * dim, k_count = keys * dim, v_count = keys * v_dim,
                   out_count = heads * queries * v_dim;
-constexpr size_t bytes = sizeof(float) * (q_count + k_count + v_count + out_count);
+constexpr size_t all_bytes = sizeof(float) * (q_count + k_count + v_count + out_count);
 
 // Of ISAs with fused multiply-add, and of those without.
 constexpr uint32_t expected = 0x19815b59u, expected_without_fma = 0xd3f459c4u;
@@ -27,7 +27,7 @@ int32_t fovea_selftest(fovea_float_entry attend, void* scratch, size_t scratch_s
   if (!attend) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
   const size_t lost = -reinterpret_cast<uintptr_t>(scratch) % alignof(float);
-  if (scratch_size < lost + bytes) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
+  if (scratch_size < lost + all_bytes) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   float* const q = reinterpret_cast<float*>(static_cast<unsigned char*>(scratch) + lost);
   float *const k = q + q_count, *const v = k + k_count, *const out = v + v_count;
   pseudo_random random(1);
@@ -45,7 +45,7 @@ int32_t fovea_selftest(fovea_float_entry attend, void* scratch, size_t scratch_s
   a.queries = queries;
   a.keys = keys;
   a.flags = FOVEA_CAUSAL;
-  if (const int32_t s = attend(&a, out + out_count, scratch_size - lost - bytes)) return s;
+  if (const int32_t s = attend(&a, out + out_count, scratch_size - lost - all_bytes)) return s;
   const int32_t isa = fovea_isa();
   const bool rounds_products = isa == FOVEA_SCALAR_NO_FMA || isa == FOVEA_SSE41;
   return checksum_of(out, sizeof(float) * out_count) == (rounds_products ? expected_without_fma : expected)

@@ -104,7 +104,7 @@ bool takes_key_rows(const plan& p, int64_t rows) {
 }
 // From this distance on, in floats, the rows of a step meet in few sets of the first cache.
 constexpr ptrdiff_t far_apart = 512;
-bool takes_far_rows(const plan& p, int64_t rows) {
+bool reads_far_rows(const plan& p, int64_t rows) {
   return tiles_at(p.isa).far_rows && rows == 1 && p.k.token >= far_apart;
 }
 bool takes_4x4(const plan& p) {
@@ -218,7 +218,7 @@ route choose_route(const plan& p, const workspace& w) {
              w.panel_room >= scores_4x4_panels(p.dim, p.rows)) {
     r.keys = key_source::rows_4x4;
   } else if (takes_key_rows(p, p.rows) || (takes_key_rows(p, rows_of_tile) && !all_fit)) {
-    r.keys = takes_far_rows(p, rows_of_tile) ? key_source::far_rows : key_source::rows;
+    r.keys = reads_far_rows(p, rows_of_tile) ? key_source::far_rows : key_source::rows;
   } else {
     r.keys = all_fit ? key_source::packed_once : key_source::packed_few;
   }

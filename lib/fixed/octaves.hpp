@@ -58,7 +58,7 @@ static inline void limit_all(int count, int32_t* __restrict t) {
 }
 
 // The limited sum of two octaves. If it overflows 32 bits, both have the sign of the exact sum.
-static constexpr int32_t limited_sum(int32_t a, int32_t b) {
+static constexpr int32_t limited_octaves(int32_t a, int32_t b) {
   constexpr int32_t limit = fixed_octave_limit - 1;
   const int32_t sum = static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
   const bool leaves = ((a ^ sum) & (b ^ sum)) < 0;
@@ -66,7 +66,7 @@ static constexpr int32_t limited_sum(int32_t a, int32_t b) {
   return x < -limit ? -limit : x > limit ? limit : x;
 }
 static inline void add_bias(const int32_t* __restrict bias, int count, int32_t* __restrict t) {
-  for (int i = 0; i < count; ++i) t[i] = bias[i] == INT32_MIN ? fixed_absent : limited_sum(t[i], bias[i]);
+  for (int i = 0; i < count; ++i) t[i] = bias[i] == INT32_MIN ? fixed_absent : limited_octaves(t[i], bias[i]);
 }
 
 // ALiBi, in 64 bits: a bias may take away what a slope adds. `ahead`: by how much the first key lies before

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int32_t heads = 2, dim = 16, queries = 3, keys = 19;
 constexpr size_t q_bytes = heads * queries * dim, panel_bytes = 64 * dim, out_bytes = q_bytes,
-                 bytes = q_bytes + 2 * panel_bytes + out_bytes;
+                 all_bytes = q_bytes + 2 * panel_bytes + out_bytes;
 
 // What make_fixed_scale returns for scales of 4.5 / 127.
 constexpr fovea_fixed_scale scale = {1991553379, 26, 0, 1073741824, 1, 0x3d112245u};
@@ -29,7 +29,7 @@ int32_t fovea_fixed_selftest(fovea_fixed_entry attend, void* scratch, size_t scr
   using namespace fovea::fixed;
   if (!attend) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
-  if (scratch_size < bytes) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
+  if (scratch_size < all_bytes) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   int8_t* const q = static_cast<int8_t*>(scratch);
   int8_t *const k = q + q_bytes, *const v = k + panel_bytes, *const out = v + panel_bytes;
   pseudo_random random(1);
@@ -53,6 +53,6 @@ int32_t fovea_fixed_selftest(fovea_fixed_entry attend, void* scratch, size_t scr
   a.keys = keys;
   a.flags = FOVEA_CAUSAL;
   a.scale = scale;
-  if (const int32_t s = attend(&a, out + out_bytes, scratch_size - bytes)) return s;
+  if (const int32_t s = attend(&a, out + out_bytes, scratch_size - all_bytes)) return s;
   return checksum_of(out, out_bytes) == expected ? int32_t{FOVEA_OK} : refusal(FOVEA_DAMAGED, FOVEA_ARG_OUT);
 }

@@ -75,11 +75,14 @@
 
 // A microcontroller has one kernel of integers, fixed_cortex_m.cpp; its core decides which ISA that is.
 #if FOVEA_WITH_FIXED_CORTEX_M
+#if defined(__clang__) && !defined(FOVEA_WITHOUT_ASSEMBLY)
+#define FOVEA_WITHOUT_ASSEMBLY 1 // clang has too few registers for it: plain C++ instead
+#endif
 #if defined(__ARM_FEATURE_MVE)
 #define FOVEA_WITH_FIXED_HELIUM 1
-#elif defined(__ARM_FEATURE_DSP)
+#elif defined(__ARM_FEATURE_DSP) && !FOVEA_WITHOUT_ASSEMBLY
 #define FOVEA_WITH_FIXED_DSP 1
-#elif defined(__arm__) && __ARM_ARCH < 7
+#elif defined(__arm__) && __ARM_ARCH < 7 && !FOVEA_WITHOUT_ASSEMBLY
 #define FOVEA_WITH_FIXED_THUMB 1
 #elif !FOVEA_WITH_FIXED_SCALAR
 #define FOVEA_WITH_FIXED_COMPACT 1 // plain C++, in little code: the scalar ISA, too

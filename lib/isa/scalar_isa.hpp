@@ -74,7 +74,11 @@ struct scalar_isa : isa_defaults {
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }
   static FOVEA_INLINE reg spread(float x) { return x; }
+#if defined(__clang__) && __has_builtin(__builtin_elementwise_fma) // with -fmath-errno the other calls libm
+  static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return __builtin_elementwise_fma(a, b, c); }
+#else
   static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return __builtin_fmaf(a, b, c); }
+#endif
   static FOVEA_INLINE reg mul(reg a, reg b) { return a * b; }
   static FOVEA_INLINE reg add(reg a, reg b) { return a + b; }
   static FOVEA_INLINE reg sub(reg a, reg b) { return a - b; }

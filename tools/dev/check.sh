@@ -9,7 +9,7 @@ clang_format() {
 
 check_format() {
   tool=$(clang_format) || { say "check: no clang-format 19 here, so no format check: run ./dev setup" && return; }
-  wrong=$(find include lib platforms tests bench tools examples -name '*.[ch]pp' -exec "$tool" --dry-run {} + 2>&1 |
+  wrong=$(find include lib platforms tests bench tools examples -name '*.[ch]pp' -not -path 'tools/package/*/examples/*' -exec "$tool" --dry-run {} + 2>&1 |
     sed -n 's/^\([^:]*\):.*code should be clang-formatted.*/\1/p' | sort -u)
   [ -z "$wrong" ] || fail "not formatted, '$tool -i FILE' does it:" $wrong
   say "check: format is right"
@@ -26,6 +26,8 @@ check() {
   tools/check/sizes build/host/lib/libfovea.a
   tools/check/readme
   tools/check/names
+  tools/package/package check
+  tools/check/broken_packages
   tools/check/systems || [ $? = 77 ]
 }
 
@@ -63,9 +65,22 @@ prove() {
   prove_model
   say "decoders from safetensors, against float64"
   prove_llama
+  prove_packages
   say "a dozen mutants of the library, others each day"
   tools/mutate --seed "$(date +%Y%m%d)" --count 12 --minutes 10 --jobs "$(cores)"
   fuzz
+}
+
+# Every package by the tool of its ecosystem, or by a consumer.
+prove_packages() {
+  for target in m0 m4 m55; do [ -n "$(obstacle_of $target)" ] || build $target fovea; done
+  for case in amalgam installed source arduino platformio esp-idf cmsis zephyr pico conan vcpkg debian python; do
+    say "packages: $case"
+    tools/check/package $case || [ $? = 77 ] || fail "the package $case is wrong."
+  done
+  if [ -z "$(obstacle_of m4)" ]; then
+    prove_variant m4-one m4 "the library in one file, on a Cortex-M4" "-DFOVEA_ONE_SOURCE=$root/build/package/amalgam/fovea.cpp"
+  fi
 }
 
 # libFuzzer on floats, integers, and products with layers at once, from the inputs of tests/fuzz/corpus on. What is found stays in

@@ -22,10 +22,14 @@ missing() {
   have make || echo "extra make"
   have valgrind || echo "extra valgrind"
   have python3 || echo "extra python3"
+  python3 -c 'import ensurepip' 2>/dev/null || echo "extra python3-venv"
   [ "$1" = tests ] && return
   have llvm-mca-19 || echo "extra llvm-19"
   ls /usr/lib/llvm-19/lib/clang/*/lib/*/libclang_rt.asan* >/dev/null 2>&1 || echo "extra libclang-rt-19-dev"
   clang_format >/dev/null || echo "extra clang-format-19"
+  have pkg-config || echo "extra pkg-config"
+  have xmllint || echo "extra libxml2-utils"
+  have unzip || echo "extra unzip"
 }
 
 doctest_is_there() {
