@@ -47,9 +47,9 @@ FOVEA_INLINE Reg join_fours(const Reg (&x)[4], Op op) {
 }
 
 // 32-bit lanes: the first n of eight.
+alignas(64) constexpr int32_t eight_and_none[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 FOVEA_INLINE __m256i first_of_eight(int n) {
-  alignas(64) static constexpr int32_t masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(masks + 8 - n));
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(eight_and_none + 8 - n));
 }
 // Masks have lanes of 32 bits: pairs of halves, and the last one where n is odd.
 FOVEA_INLINE void copy_first_halves(uint16_t* to, const uint16_t* p, int n) {

@@ -125,7 +125,8 @@ FOVEA_INLINE sixteen_bytes first_bytes(const void* p, int n) {
   const auto* bytes = static_cast<const uint8_t*>(p);
   return sixteen_bytes{first_of_eight_bytes(bytes, n), first_of_eight_bytes(bytes + 8, n - 8)};
 }
-// Sixteen halves. One copy of so much code serves all callers.
+// Sixteen halves. One copy of so much code serves all callers of an ISA.
+template <class Isa>
 struct first_halves {
   sixteen_bytes at[2];
   __attribute__((noinline)) first_halves(const uint16_t* p, int n)
@@ -152,7 +153,7 @@ struct half_element {
       Isa::copy_first(t, p, n);
       return load(t, x);
     } else {
-      const first_halves t(p, n);
+      const first_halves<Isa> t(p, n);
       return load(reinterpret_cast<const stored*>(t.at), x);
     }
   }
