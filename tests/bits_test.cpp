@@ -245,6 +245,33 @@ TEST_CASE("one_query_of_each_head_takes_rows_that_are_far_apart") {
       }
 }
 
+// The same for two to four queries of each head: rows of K are 4 KB apart, rows of V 2 KB, or a little less.
+TEST_CASE("few_queries_of_each_head_take_rows_that_are_far_apart") {
+  const struct {
+    int32_t heads, dim, v_dim;
+  } table[] = {{16, 63, 31}, {16, 64, 32},  {16, 65, 33},  {8, 127, 63}, {8, 128, 64},
+               {8, 130, 65}, {4, 257, 129}, {2, 513, 300}, {256, 4, 5},  {33, 31, 17}};
+  for (const auto& t : table)
+    for (int32_t keys : {3, 4, 8, 9, 15, 17, 40, 270})
+      for (int32_t group : {2, 3, 4}) {
+        const int32_t first_key = keys % 2 == 0 ? 0 : 245;
+        INFO("dim ", t.dim, ", v_dim ", t.v_dim, ", keys ", keys, ", group ", group);
+        problem p(shape("decode of a group in place")
+                      .heads(group * t.heads, t.heads)
+                      .dims(t.dim, t.v_dim)
+                      .lengths(1, keys)
+                      .first_key(first_key)
+                      .in(storage::tokens_first));
+        const std::vector<float> expected = numerics::attend(p.call());
+        isas::for_each([&](int32_t isa) {
+          const fovea_attention a = p.call(isa);
+          const std::vector<float> got = solve(p, a);
+          if (isas::promises_bits(isa)) CHECK(data::same_bits(got, expected));
+          check_scratch(p, a, {fovea_scratch_least(&a)}, got);
+        });
+      }
+}
+
 // They share a tile with AVX-512, alone or behind larger groups.
 TEST_CASE("five_and_six_rows_give_the_written_bits") {
   for (int32_t queries : {5, 6, 17, 18})

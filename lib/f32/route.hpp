@@ -10,7 +10,7 @@ enum class key_source : int8_t {
   packed_once, // panels of a whole KV head in scratch, packed as its tiles come to them
   packed_few,  // as many panels as there is room for, packed for each tile and block
   rows,        // few rows of queries: rows of K as they stand, transposed in registers
-  far_rows,    // one row of queries: the same, a few rows of K at a time
+  far_rows,    // the same, a few rows of K at a time
   rows_4x4,    // three to eight of them: four rows of K by four numbers at a time
   stored       // few rows of queries: panels of another type, converted where they are loaded
 };

@@ -102,10 +102,10 @@ bool gives_key_rows(const plan& p) { return !p.packed_keys && p.stored.k.dtype =
 bool takes_key_rows(const plan& p, int64_t rows) {
   return gives_key_rows(p) && rows <= tiles_at(p.isa).key_rows;
 }
-// From this distance on, in floats, the rows of a step meet in few sets of the first cache.
-constexpr ptrdiff_t far_apart = 512;
+// From this distance on, in floats, the rows of a step meet in few sets of the first cache. With several rows
+// of queries a step takes fewer keys, which share what is broadcast.
 bool reads_far_rows(const plan& p, int64_t rows) {
-  return tiles_at(p.isa).far_rows && rows == 1 && p.k.token >= far_apart;
+  return rows <= tiles_at(p.isa).far_rows && p.k.token >= (rows == 1 ? 512 : 1024);
 }
 bool takes_4x4(const plan& p) {
   return tiles_at(p.isa).scores_4x4 && gives_key_rows(p) && p.rows > 2 && p.rows <= rows_4x4 &&

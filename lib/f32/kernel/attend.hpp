@@ -151,9 +151,10 @@ class tile_of_rows {
     const int begin = b.runs.from[run][rows.from], end = b.runs.to[run][rows.from + rows.count - 1];
     if (begin >= end) return;
     const kv_view<Element> view = head(h);
-    if constexpr (takes_far_rows<Isa>)
+    if constexpr (most_far_rows<Isa> > 0)
       if (job_.chosen.keys == key_source::far_rows &&
-          score_far_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from))
+          score_far_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from,
+                              rows_.per_head_in_groups))
         return;
     const bool takes_rows = job_.chosen.keys == key_source::rows || job_.chosen.keys == key_source::rows_4x4;
     if (takes_rows && score_key_rows<Isa>(scores(), view.keys(b.first_key, begin, end), rows.from, rows.count,
@@ -218,8 +219,8 @@ void pack_one_panel(const pack_job& job) {
 template <class Isa, class... Shapes>
 constexpr tile_kernel tiles_with(shape_list<Shapes...>) {
   static_assert(keeps_contract<Isa>());
-  return {{Shapes::rows...}, Isa::rows,           Isa::batched_rows,  Isa::scores_4x4, Isa::four_row_shapes,
-          Isa::lanes > 1,    takes_far_rows<Isa>, most_key_rows<Isa>, attend_tile<Isa>};
+  return {{Shapes::rows...}, Isa::rows,          Isa::batched_rows,  Isa::scores_4x4, Isa::four_row_shapes,
+          Isa::lanes > 1,    most_far_rows<Isa>, most_key_rows<Isa>, attend_tile<Isa>};
 }
 template <class Isa>
 constexpr tile_kernel tiles_of() {

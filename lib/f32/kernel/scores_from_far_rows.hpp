@@ -1,26 +1,33 @@
-// Scores for one query from rows of K that are far apart, as with tokens of several heads. A step of many
-// rows would meet in few sets of the first cache and lose lines before all their columns are used. So one
+// Scores for one to four queries from rows of K that are far apart, as with tokens of several heads. A step of
+// many rows would meet in few sets of the first cache and lose lines before all their columns are used. So one
 // group of keys after another is scored. The second half of its columns is added together with the first half
 // of the next group's, because one chain alone would wait for itself. The chains are those of the tile: one
 // for each key, over dim, ascending.
 #pragma once
+#include "f32/kernel/lines_of_rows.hpp"
 #include "f32/kernel/scores_from_rows.hpp"
 
 namespace fovea::f32 {
 
+// Most rows of queries that take this path.
 template <class Isa>
-constexpr bool takes_far_rows = Isa::lanes >= 8;
+constexpr int most_far_rows = Isa::lanes == 8  ? 4
+                              : Isa::lanes > 8 ? 1
+                                               : 0;
 
 // A group of keys: as many as a register has lanes.
-template <class Isa>
+template <class Isa, int Rows>
 class group_of_keys {
  public:
   using reg = typename Isa::reg;
-  using view = rows_view<Isa, 1, ptrdiff_t>;
+  using view = rows_view<Isa, Rows, ptrdiff_t>;
   static constexpr int columns = Isa::lanes == 16 ? 16 : Isa::columns_at_once;
 
-  FOVEA_INLINE group_of_keys(const float* k, ptrdiff_t stride, const float* q)
-      : k_(k), stride_(stride), q_(q, 0), sum_(Isa::spread(0)) {}
+  FOVEA_INLINE group_of_keys(const float* k, ptrdiff_t stride, const float* q, ptrdiff_t dim)
+      : k_(k), stride_(stride), q_(q, dim) {
+#pragma GCC unroll 4
+    for (auto& sum : sum_) sum = Isa::spread(0);
+  }
   FOVEA_INLINE void add() {
     add_first<columns>(0);
     move(columns);
@@ -34,62 +41,47 @@ class group_of_keys {
     move(count - 4);
     add_first<4>(4 - count);
   }
-  FOVEA_INLINE reg sum() const { return sum_; }
+  FOVEA_INLINE void store(float* s) const {
+#pragma GCC unroll 4
+    for (int m = 0; m < Rows; ++m) Isa::store(s + m * score_stride, sum_[m]);
+  }
 
  private:
   template <int Columns>
   FOVEA_INLINE void add_first(int skipped) {
     reg t[Columns];
     columns_of_keys<Isa, Columns>(k_, stride_, t);
-    const fours<Isa, 1, view> x(q_);
+    const fours<Isa, Rows, view> x(q_);
 #pragma GCC unroll 16
-    for (int i = 0; i < Columns; ++i)
-      if (i >= skipped) sum_ = x.fma(0, i, column_of<Isa>(t, i), sum_);
+    for (int i = 0; i < Columns; ++i) {
+      if (i < skipped) continue;
+      const reg y = column_of<Isa>(t, i);
+#pragma GCC unroll 4
+      for (int m = 0; m < Rows; ++m) sum_[m] = x.fma(m, i, y, sum_[m]);
+    }
   }
   FOVEA_INLINE void move(int count) { k_ += count, q_.move(count); }
 
   const float* k_;
   ptrdiff_t stride_;
   view q_;
-  reg sum_;
-};
-
-// Prefetches rows, line after line in the order of memory.
-class lines_of_rows {
- public:
-  lines_of_rows(const float* row, ptrdiff_t stride, int dim) : row_(row), stride_(stride), dim_(dim) {}
-  template <int Lines>
-  FOVEA_INLINE void fetch() {
-#pragma GCC unroll 8
-    for (int i = 0; i < Lines; ++i) {
-      __builtin_prefetch(row_ + column_);
-      column_ += 16;
-      if (column_ < dim_) continue;
-      column_ = 0;
-      row_ += stride_;
-    }
-  }
-
- private:
-  const float* row_;
-  ptrdiff_t stride_;
-  int dim_, column_ = 0;
+  reg sum_[Rows];
 };
 
 // False where keys do not fill one group.
-template <class Isa, class Element>
-__attribute__((noinline)) bool score_far_rows(const score_rows& z, const key_rows<Element>& keys, int row) {
+template <class Isa, int Rows, class Element>
+__attribute__((noinline)) bool score_far_groups(const score_rows& z, const key_rows<Element>& keys, int row) {
   const int count = keys.scored(Isa::lanes), dim = static_cast<int>(z.dim);
   if (count == 0) return false;
-  constexpr int columns = group_of_keys<Isa>::columns;
+  constexpr int columns = group_of_keys<Isa, Rows>::columns;
   const int half = dim / 2 & -columns, last = count - Isa::lanes;
   const float* q = z.q + row * z.dim;
   float* s = z.s + row * score_stride + keys.from;
-  group_of_keys<Isa> group(keys.at, keys.stride, q);
+  group_of_keys<Isa, Rows> group(keys.at, keys.stride, q, dim);
   for (int c = 0; c < half; c += columns) group.add();
   for (int at = 0;;) {
     const int next = at + Isa::lanes < last ? at + Isa::lanes : last;
-    group_of_keys<Isa> following(keys.at + next * keys.stride, keys.stride, q);
+    group_of_keys<Isa, Rows> following(keys.at + next * keys.stride, keys.stride, q, dim);
     lines_of_rows far(keys.at + (next + Isa::lanes) * keys.stride, keys.stride, dim);
     for (int c = 0; c < half; c += columns) {
       far.fetch<columns * Isa::lanes / 8>();
@@ -97,11 +89,20 @@ __attribute__((noinline)) bool score_far_rows(const score_rows& z, const key_row
       following.add();
     }
     group.add_rest(dim - 2 * half);
-    Isa::store(s + at, group.sum());
+    group.store(s + at);
     if (at == last) return true;
     at = next;
     group = following;
   }
+}
+
+template <class Isa, class Element>
+FOVEA_INLINE bool score_far_rows(const score_rows& z, const key_rows<Element>& keys, int row, int in_groups) {
+  if constexpr (most_far_rows<Isa> > 1) {
+    if (in_groups == 2) return score_far_groups<Isa, 2>(z, keys, row);
+    if (in_groups > 2) return score_far_groups<Isa, 4>(z, keys, row);
+  }
+  return score_far_groups<Isa, 1>(z, keys, row);
 }
 
 } // namespace fovea::f32

@@ -122,7 +122,7 @@ FOVEA_INLINE bool add_byte_tile(const tile_job& job, const block& b, int32_t kv_
   add_quads<Isa, Shape, on_top>(job, b, kv_head, g.row, c, acc);
   if constexpr (on_top)
     if (!take_from_top(acc)) return false;
-  store_tile(z, g, whole_columns<s8_element>{{c, c, 16}}, acc);
+  store_tile(z, g, places_of<Shape, s8_element>(z.v_dim, c), acc);
   return true;
 }
 
@@ -151,7 +151,7 @@ __attribute__((noinline)) void add_rest_of_bytes(const tile_job& job, const bloc
       if (z.v_dim < 16)
         store_tile(z, g, columns<s8_element>{0, 0, z.v_dim}, acc);
       else
-        store_tile(z, g, whole_columns<s8_element>{{c, at, 16}}, acc);
+        store_tile(z, g, whole_columns<s8_element>{{c, at, 16}, 0}, acc);
     }
 }
 
@@ -183,7 +183,7 @@ void add_bytes_by_columns(const tile_job& job, const block& b, int32_t kv_head,
         for (; key < end; ++key)
           acc.at[0][0] = fma_by(s[key], floats<Isa, 1>::all(lane[key - panel]), acc.at[0][0]);
       }
-    store_tile(z, g, whole_columns<s8_element>{{c, column, 1}}, acc);
+    store_tile(z, g, whole_columns<s8_element>{{c, column, 1}, 0}, acc);
   }
 }
 

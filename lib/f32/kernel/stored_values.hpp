@@ -15,19 +15,14 @@ FOVEA_INLINE void stored_value_tile(const value_phase<Element>& z, const key_run
   for (int run = runs.first; run < 2; ++run)
     for (int key = runs.from[run][g.row], to = runs.to[run][g.row], count; key < to; key += count) {
       count = z.v.map ? z.v.side_by_side(key, to) : to - key;
-      tile(weights_view<Isa, Shape>(s + key, {}), panels_view{z.v.row(key) + c.at, Shape::lanes, z.v.stride},
-           count, load_stored<Isa, Shape, Element>{}, acc);
+      tile(weights_view<Isa, Shape>(s + key, {}),
+           panels_view{z.v.row(key) + c.at, c.template places<Shape>(), z.v.stride}, count,
+           load_stored<Isa, Shape, Element>{}, acc);
     }
   load_stored<Isa, Shape, Element>::put_in_order(acc);
   if (z.masked && leaked(acc))
-    return exact_values<Isa, Shape::lanes, Element>(z, runs, g, Shape::rows, Shape::vectors,
-                                                    columns<Element>(c));
+    return exact_values<Isa, Shape::lanes, Element>(z, runs, g, Shape::rows, Shape::vectors, c);
   store_tile(z, g, c, acc);
-}
-
-template <class Element>
-FOVEA_INLINE whole_columns<Element> stored_columns(const value_phase<Element>& z, int c) {
-  return {{c, column_at(c, z.v_dim), 16}};
 }
 
 // Columns from c on that fill no tile, row by row.
@@ -36,7 +31,7 @@ __attribute__((noinline)) void add_rest_of_rows(const value_phase<Element>& z, c
                                                 value_group<Element> g, int rows, int first) {
   for (const int end = g.row + rows; g.row < end; ++g.row)
     for (int c = first; c < z.width; c += 16)
-      stored_value_tile<Isa, shape<1, 1>>(z, runs, g, stored_columns(z, c));
+      stored_value_tile<Isa, shape<1, 1>>(z, runs, g, places_of<shape<1, 1>, Element>(z.v_dim, c));
 }
 
 template <class Isa, class Shape, class Element>
@@ -44,7 +39,8 @@ __attribute__((noinline)) void stored_value_tiles(const value_phase<Element>& z,
                                                   const value_group<Element>& g) {
   constexpr int width = 16 * Shape::vectors;
   int c = 0;
-  for (; c + width <= z.v_dim; c += width) stored_value_tile<Isa, Shape>(z, runs, g, stored_columns(z, c));
+  for (; c + width <= z.width; c += width)
+    stored_value_tile<Isa, Shape>(z, runs, g, places_of<Shape, Element>(z.v_dim, c));
   if (c < z.width) add_rest_of_rows<Isa>(z, runs, g, Shape::rows, c);
 }
 

@@ -61,13 +61,27 @@ class rows_view {
   const float* at_[pointers];
 };
 
-template <class Stored>
-struct panels_view { // where the vectors of a step stand: at + n * next + k * step
-  const Stored* at;
-  ptrdiff_t next, step;
+// Where vector n of a step stands: `next` after the one before it; or side by side, the last one anywhere.
+FOVEA_INLINE ptrdiff_t place_of(int n, ptrdiff_t next) { return n * next; }
+template <class Shape>
+struct last_at {
+  ptrdiff_t last;
 };
+template <class Shape>
+FOVEA_INLINE ptrdiff_t place_of(int n, last_at<Shape> places) {
+  return Shape::vectors > 1 && n == Shape::vectors - 1 ? places.last : n * Shape::lanes;
+}
+
+template <class Stored, class Places = ptrdiff_t>
+struct panels_view { // where the vectors of a step stand: at + place_of(n, next) + k * step
+  const Stored* at;
+  Places next;
+  ptrdiff_t step;
+};
+template <class Stored, class Places>
+panels_view(const Stored*, Places, ptrdiff_t) -> panels_view<Stored, Places>;
 template <class Stored>
-panels_view(const Stored*, ptrdiff_t, ptrdiff_t) -> panels_view<Stored>;
+panels_view(const Stored*, int, ptrdiff_t) -> panels_view<Stored>;
 
 struct load_whole {
   static constexpr bool whole = true;
@@ -86,24 +100,24 @@ constexpr bool is_crowded =
     Shape::rows > 2 &&
     (Shape::rows + 1) * Shape::vectors* accumulator<Isa, Shape>::vector::regs + 1 >= Isa::pin_sums_from;
 
-template <class Rows, class Stored, class Load, class Isa, class Shape>
-FOVEA_INLINE void tile_step(const Rows& a, int k, const Stored* b, ptrdiff_t next, Load from,
+template <class Rows, class Stored, class Places, class Load, class Isa, class Shape>
+FOVEA_INLINE void tile_step(const Rows& a, int k, const Stored* b, Places next, Load from,
                             accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
   if constexpr (Shape::rows == 1 && !std::is_same_v<Stored, float>) {
     // Each vector is used once: converted ones would only take registers if all of them came first.
 #pragma GCC unroll 16
     for (int n = 0; n < Shape::vectors; ++n) {
-      if constexpr (Load::whole) from.fetch(b + n * next);
-      acc.at[0][n] = fma_by(a(0, k), from.template load<vector>(b + n * next), acc.at[0][n]);
+      if constexpr (Load::whole) from.fetch(b + place_of(n, next));
+      acc.at[0][n] = fma_by(a(0, k), from.template load<vector>(b + place_of(n, next)), acc.at[0][n]);
     }
     return;
   }
   vector y[Shape::vectors];
 #pragma GCC unroll 16
   for (int n = 0; n < Shape::vectors; ++n) {
-    if constexpr (Load::whole) from.fetch(b + n * next);
-    y[n] = from.template load<vector>(b + n * next);
+    if constexpr (Load::whole) from.fetch(b + place_of(n, next));
+    y[n] = from.template load<vector>(b + place_of(n, next));
   }
 #pragma GCC unroll 16
   for (int m = 0; m < Shape::rows; ++m)
@@ -122,9 +136,10 @@ struct vectors_of_b {
   const Stored* at[Shape::vectors];
   ptrdiff_t step;
 
-  explicit FOVEA_INLINE vectors_of_b(const panels_view<Stored>& b) : step(b.step) {
+  template <class Places>
+  explicit FOVEA_INLINE vectors_of_b(const panels_view<Stored, Places>& b) : step(b.step) {
 #pragma GCC unroll 4
-    for (int n = 0; n < Shape::vectors; ++n) at[n] = b.at + n * b.next;
+    for (int n = 0; n < Shape::vectors; ++n) at[n] = b.at + place_of(n, b.next);
   }
   template <class Load>
   FOVEA_INLINE auto next(int n, Load from) {
@@ -181,8 +196,8 @@ FOVEA_INLINE void rest_of_turn(const Numbers& x, const Vector& y, vectors_of_b<I
 }
 
 // Eight steps at a time, as often as depth allows. Leaves a, b and depth at the steps that remain.
-template <class Rows, class Stored, class Load, class Isa, class Shape>
-FOVEA_INLINE void tile_by_lane(Rows& a, panels_view<Stored>& b, int& depth, Load from,
+template <class Rows, class Stored, class Places, class Load, class Isa, class Shape>
+FOVEA_INLINE void tile_by_lane(Rows& a, panels_view<Stored, Places>& b, int& depth, Load from,
                                accumulator<Isa, Shape>& acc) {
   vectors_of_b<Isa, Shape, Stored> columns(b);
   eights_of_a<Isa, Shape::rows> x(a);
@@ -195,8 +210,9 @@ FOVEA_INLINE void tile_by_lane(Rows& a, panels_view<Stored>& b, int& depth, Load
 
 // Two steps a turn: one more and compilers spill accumulators. Cores without vectors have few registers for
 // pointers to many rows, and move them less.
-template <class Rows, class Stored, class Load, class Isa, class Shape>
-FOVEA_INLINE void tile(Rows a, panels_view<Stored> b, int depth, Load from, accumulator<Isa, Shape>& acc) {
+template <class Rows, class Stored, class Places, class Load, class Isa, class Shape>
+FOVEA_INLINE void tile(Rows a, panels_view<Stored, Places> b, int depth, Load from,
+                       accumulator<Isa, Shape>& acc) {
   if constexpr (Isa::by_lane && Load::whole) tile_by_lane(a, b, depth, from, acc);
   constexpr int turn = Isa::lanes > 1 || Shape::rows < 4 ? 2 : 4;
   for (; depth >= turn; depth -= turn, a.move(turn), b.at += turn * b.step)

@@ -1,6 +1,7 @@
 // Output of a block: weights times rows of V, keys ascending, only over keys that a row sees; then o of the
 // span, or the output itself.
 #pragma once
+#include "f32/kernel/lines_of_rows.hpp"
 #include "f32/kernel/value_group.hpp"
 
 namespace fovea::f32 {
@@ -25,11 +26,27 @@ struct columns {
     store_first<Whole>(p, x, count);
   }
   FOVEA_INLINE columns without_fetching() const { return *this; }
-  static FOVEA_INLINE int step(int lanes) { return lanes; } // from one vector to the next, in V and out
+  template <class Shape>
+  FOVEA_INLINE last_at<Shape> places() const {
+    return {0};
+  }
+  FOVEA_INLINE columns vector(int, int, int) const { return *this; }
 };
+
+// Vectors side by side. The last of several may overlap the one before it, to end with the row.
 template <class Element>
 struct whole_columns : columns<Element> {
   static constexpr bool whole = true;
+  int last; // where it stands, from `at` on
+
+  template <class Shape>
+  FOVEA_INLINE last_at<Shape> places() const {
+    return {last};
+  }
+  // One of these vectors.
+  FOVEA_INLINE whole_columns vector(int n, int vectors, int lanes) const {
+    return {{this->in_o + n * lanes, this->at + (n < vectors - 1 ? n * lanes : last), lanes}, 0};
+  }
   static FOVEA_INLINE void fetch(const typename Element::stored*) {}
   template <class Vector>
   FOVEA_INLINE Vector load(const typename Element::stored* p) const {
@@ -40,14 +57,6 @@ struct whole_columns : columns<Element> {
     x.store(p);
   }
   FOVEA_INLINE whole_columns without_fetching() const { return *this; }
-};
-
-// Two vectors, the second of which ends with the row and overlaps the first.
-template <class Element>
-struct overlapping_columns : whole_columns<Element> {
-  int second;
-  FOVEA_INLINE overlapping_columns without_fetching() const { return *this; }
-  FOVEA_INLINE int step(int) const { return second; }
 };
 
 // Prefetches from the row that comes `rows` after p. It may lie outside memory, so nothing may overflow.
@@ -65,14 +74,21 @@ struct fetching_columns : whole_columns<Element> {
   ptrdiff_t stride;
   FOVEA_INLINE void fetch(const typename Element::stored* p) const { prefetch_row<Cache>(p, Rows, stride); }
 };
+template <class Shape, class Element>
+FOVEA_INLINE whole_columns<Element> places_of(int v_dim, int c) {
+  constexpr int lanes = Shape::lanes, last = (Shape::vectors - 1) * lanes;
+  const int at = column_at(c & -16, v_dim) + c % 16;
+  return {{c, at, lanes}, lanes == 16 ? column_at(c + last, v_dim) - at : last};
+}
 template <class Isa, class Shape, class Element>
-FOVEA_INLINE auto columns_for(ptrdiff_t v_stride, int in_o, int at) {
+FOVEA_INLINE auto columns_for(ptrdiff_t v_stride, int v_dim, int c) {
+  const auto columns = places_of<Shape, Element>(v_dim, c);
   if constexpr (is_four_row_shape<Isa, Shape>)
-    return fetching_columns<Element, 16, first_cache>{{{in_o, at, Shape::lanes}}, v_stride};
+    return fetching_columns<Element, 16, first_cache>{columns, v_stride};
   else if constexpr (!Isa::by_lane && Shape::rows > 1 && Shape::rows <= 4 && Shape::vectors < 4)
-    return fetching_columns<Element, block_keys, second_cache>{{{in_o, at, Shape::lanes}}, v_stride};
+    return fetching_columns<Element, block_keys, second_cache>{columns, v_stride};
   else
-    return whole_columns<Element>{{in_o, at, Shape::lanes}};
+    return columns;
 }
 
 // Calls use(lanes, columns) for all columns of rows that are shorter than a vector of sixteen, in the fewest
@@ -92,8 +108,8 @@ template <class Isa, class Shape, class Element, class Columns>
 FOVEA_INLINE void add_shared(const value_phase<Element>& z, const value_group<Element>& g, Columns c,
                              accumulator<Isa, Shape>& acc) {
   const auto add = [&](auto columns) FOVEA_LAMBDA_INLINE {
-    tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, c.step(Shape::lanes), z.v.stride}, g.keys,
-         columns, acc);
+    tile(weights_view<Isa, Shape>(g.s, {}), panels_view{g.v + c.at, c.template places<Shape>(), z.v.stride},
+         g.keys, columns, acc);
   };
   if constexpr (Columns::whole && Isa::fetches_values && Shape::rows == largest_rows(typename Isa::shapes{}))
     if (g.fetches) return add(fetching_columns<Element, 12, first_cache>{c, z.v.stride});
@@ -113,12 +129,13 @@ FOVEA_INLINE void add_key(const value_group<Element>& g, ptrdiff_t stride, int k
                           Columns c, accumulator<Isa, Shape>& acc) {
   using vector = floats<Isa, Shape::lanes>;
   const auto* v = g.v + key * stride + c.at;
+  const auto places = c.template places<Shape>();
 #pragma GCC unroll 16
   for (int m = low; m <= high; ++m)
 #pragma GCC unroll 16
     for (int n = 0; n < Shape::vectors; ++n)
-      acc.at[m][n] = fma_by(g.s[m * score_stride + key],
-                            c.template load<vector>(v + n * c.step(Shape::lanes)), acc.at[m][n]);
+      acc.at[m][n] = fma_by(g.s[m * score_stride + key], c.template load<vector>(v + place_of(n, places)),
+                            acc.at[m][n]);
 }
 
 template <class Isa, class Shape, class Element, class Columns>
@@ -157,8 +174,9 @@ FOVEA_INLINE void store_tile(const value_phase<Element>& z, const value_group<El
     return acc.each([&](int m, int n, vector& x)
                         FOVEA_LAMBDA_INLINE { x.store(o + m * z.width + n * Shape::lanes); });
   const auto zero = vector::all(0);
+  const auto places = c.template places<Shape>();
   acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE {
-    c.store(z.out[row + m] + c.at + n * c.step(Shape::lanes), fma_by(z.factor[row + m], x, zero));
+    c.store(z.out[row + m] + c.at + place_of(n, places), fma_by(z.factor[row + m], x, zero));
   });
 }
 
@@ -181,8 +199,8 @@ __attribute__((noinline)) void exact_values(const value_phase<Element>& z, const
   using one_vector = shape<1, 1, Lanes>;
   for (int end = g.row + rows; g.row < end; ++g.row) {
     const float* s = z.s + g.row * score_stride;
-    Columns c = first;
-    for (int n = 0; n < vectors; ++n, c.in_o += Lanes, c.at += c.step(Lanes)) {
+    for (int n = 0; n < vectors; ++n) {
+      const Columns c = first.vector(n, vectors, Lanes);
       accumulator<Isa, one_vector> acc;
       acc.clear();
       for (int run = runs.first; run < 2; ++run)
@@ -206,8 +224,8 @@ FOVEA_INLINE void value_tile_of_row(const value_phase<Element>& z, const key_run
   for (int run = runs.first; run < 2; ++run)
     for (int key = runs.from[run][g.row], to = runs.to[run][g.row], count; key < to; key += count) {
       count = z.v.map ? z.v.side_by_side(key, to) : to - key;
-      tile(weights_view<Isa, Shape>(s + key, {}), panels_view{z.v.row(key) + c.at, Shape::lanes, z.v.stride},
-           count, c, acc);
+      tile(weights_view<Isa, Shape>(s + key, {}),
+           panels_view{z.v.row(key) + c.at, c.template places<Shape>(), z.v.stride}, count, c, acc);
     }
   if (z.masked && leaked(acc))
     return exact_values<Isa, Shape::lanes, Element>(z, runs, g, 1, Shape::vectors, c);
@@ -222,7 +240,7 @@ __attribute__((noinline)) void short_values_of_rows(const value_phase<Element>& 
   for (const int end = g.row + rows; g.row < end; ++g.row)
     if constexpr (Isa::lanes == 1)
       for (int c = first; c < z.v_dim; ++c)
-        value_tile_of_row<Isa, shape<1, 1, 1>>(z, runs, g, whole_columns<Element>{{c, c, 1}});
+        value_tile_of_row<Isa, shape<1, 1, 1>>(z, runs, g, whole_columns<Element>{{c, c, 1}, 0});
     else
       value_tile_of_row<Isa, shape<1, 1>>(z, runs, g, columns<Element>{0, 0, z.v_dim});
 }
@@ -232,18 +250,18 @@ __attribute__((noinline)) void short_values_of_rows(const value_phase<Element>& 
 template <class Isa, class Element>
 __attribute__((noinline)) void value_segments(const value_phase<Element>& z, const block& b,
                                               value_group<Element> g, int rows) {
-  const auto columns_from = [&](int c, int lanes) {
-    return whole_columns<Element>{{c, column_at(c & -16, z.v_dim) + c % 16, lanes}};
-  };
   if (z.v_dim < 16) return short_values_of_rows<Isa>(z, b.runs, g, rows, 0);
   if constexpr (Isa::lanes == 1) {
-    for (int c = 0; c < z.width; c += 4) exact_values<Isa, 4>(z, b.runs, g, rows, 1, columns_from(c, 4));
+    for (int c = 0; c < z.width; c += 4)
+      exact_values<Isa, 4>(z, b.runs, g, rows, 1, places_of<shape<1, 1, 4>, Element>(z.v_dim, c));
   } else {
     for (const int end = g.row + rows; g.row < end; ++g.row) {
       int c = 0;
-      for (; c + 64 <= z.v_dim; c += 64)
-        value_tile_of_row<Isa, shape<1, 4>>(z, b.runs, g, columns_from(c, 16));
-      for (; c < z.width; c += 16) value_tile_of_row<Isa, shape<1, 1>>(z, b.runs, g, columns_from(c, 16));
+      by_columns<shape<1, 4>>([&](auto tile_shape) {
+        using whole = decltype(tile_shape);
+        for (; c + 16 * whole::vectors <= z.width; c += 16 * whole::vectors)
+          value_tile_of_row<Isa, whole>(z, b.runs, g, places_of<whole, Element>(z.v_dim, c));
+      });
     }
   }
 }
@@ -264,6 +282,62 @@ FOVEA_INLINE void value_tile(const value_phase<Element>& z, const value_phase<El
     return;
   }
   store_tile(z, g, c, acc);
+}
+
+// Rows of V that are far apart, for a few queries whose sums are more than there are registers: a few keys
+// go through all columns before the next ones, so that each row is read once, in the order of memory. Their
+// sums wait in memory meanwhile. The chains are those of the tile.
+constexpr int keys_of_piece = 8, columns_of_pieces = 128;
+template <class Isa, class Shape, class Element>
+constexpr bool takes_pieces = Isa::lanes == 8 && Shape::rows > 1 && Shape::rows <= 4 && Shape::lanes == 16 &&
+                              std::is_same_v<typename Element::stored, float>;
+template <class Element>
+struct lines_in_order : whole_columns<Element> {
+  lines_of_rows* lines;
+  FOVEA_INLINE void fetch(const typename Element::stored*) const { lines->template fetch<1>(); }
+};
+
+// Half a piece is prefetched: two pieces would meet in one set of the first cache.
+template <class Isa, class Shape, class Element>
+__attribute__((noinline)) void values_in_pieces(const value_phase<Element>& shared, const key_runs& runs,
+                                                const value_group<Element>& group) {
+  const value_phase<Element> z = shared;
+  const value_group<Element> g = group;
+  alignas(64) float sums[Shape::rows * columns_of_pieces];
+  for (int first = 0; first < z.width; first += columns_of_pieces) {
+    const int end = z.width - first < columns_of_pieces ? z.width : first + columns_of_pieces;
+    lines_of_rows lines(g.v + first + keys_of_piece / 2 * z.v.stride, z.v.stride, end - first);
+    for (int key = 0, count; key < g.keys; key += count) {
+      count = g.keys - key < keys_of_piece ? g.keys - key : keys_of_piece;
+      int c = first;
+      by_columns<Shape>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {
+        using whole = decltype(tile_shape);
+        using vector = floats<Isa, whole::lanes>;
+        constexpr int width = whole::vectors * whole::lanes;
+        for (; c + width <= end; c += width) {
+          const whole_columns<Element> columns = places_of<whole, Element>(z.v_dim, c);
+          float* const of_tile = sums + (c - first) * Shape::rows;
+          const auto sum = [&](int m, int n) FOVEA_LAMBDA_INLINE {
+            return of_tile + (m * whole::vectors + n) * whole::lanes;
+          };
+          accumulator<Isa, whole> acc;
+          if (key == 0)
+            acc.clear();
+          else
+            acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x = vector::load(sum(m, n)); });
+          tile(weights_view<Isa, whole>(g.s + key, {}),
+               panels_view{g.v + key * z.v.stride + columns.at, columns.template places<whole>(), z.v.stride},
+               count, lines_in_order<Element>{columns, &lines}, acc);
+          if (key + count < g.keys)
+            acc.each([&](int m, int n, vector& x) FOVEA_LAMBDA_INLINE { x.store(sum(m, n)); });
+          else if (g.may_leak && leaked(acc))
+            exact_values<Isa, whole::lanes, Element>(shared, runs, g, Shape::rows, whole::vectors, columns);
+          else
+            store_tile(z, g, columns, acc);
+        }
+      });
+    }
+  }
 }
 
 // Has a group something to do in this block? It has if it sees keys, if o has not been written yet, or if its
@@ -288,6 +362,10 @@ __attribute__((noinline)) void short_value_groups(const value_phase<Element>& sh
   });
 }
 
+// One row has registers for more columns than a tile of scores takes: those of 128 are read in one pass.
+template <class Isa, class Shape>
+using value_shape = std::conditional_t<Shape::rows == 1 && Isa::lanes == 16, shape<1, 8>, Shape>;
+
 // All columns of a run of rows.
 template <class Isa, class Shape, class Element>
 __attribute__((noinline)) void value_groups(const value_phase<Element>& shared, const block& b, int first_row,
@@ -304,27 +382,24 @@ __attribute__((noinline)) void value_groups(const value_phase<Element>& shared, 
     }
   if constexpr (Isa::lanes > 1)
     if (shared.v_dim < 16) return short_value_groups<Isa, Shape>(shared, b.runs, group, groups);
+  if constexpr (takes_pieces<Isa, Shape, Element>) {
+    constexpr ptrdiff_t far = 2048 / Element::bytes;
+    const bool is_one = groups == 1 && group[0].keys > 0 && !group[0].stair_in && !group[0].stair_out;
+    if (is_one && shared.v.stride >= far && shared.width > Shape::vectors * Shape::lanes)
+      return values_in_pieces<Isa, Shape>(shared, b.runs, group[0]);
+  }
   const value_phase<Element> z = shared; // no store of a vector can change a copy: fields stay in registers
   const key_runs& runs = b.runs;
   const int columns_of_last = Isa::lanes == 1 && z.v_dim < 16 ? z.v_dim : z.width;
   int c = 0;
-  by_columns<Shape>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {
+  by_columns<value_shape<Isa, Shape>>([&](auto tile_shape) FOVEA_LAMBDA_INLINE {
     using whole = decltype(tile_shape);
     constexpr int width = whole::vectors * whole::lanes;
-    for (int end = whole::vectors > 1 ? z.v_dim & -16 : columns_of_last; c + width <= end; c += width)
+    const int end = whole::lanes < 16 && whole::vectors > 1 ? z.v_dim & -16 : columns_of_last;
+    for (; c + width <= end; c += width)
       for (int g = 0; g < groups; ++g)
-        value_tile<Isa, whole>(
-            z, shared, runs, group[g],
-            columns_for<Isa, whole, Element>(z.v.stride, c, column_at(c & -16, z.v_dim) + c % 16));
-    // One row is a chain of products for each vector: two chains take the time of one.
-    if constexpr (Isa::lanes > 1 && whole::vectors == 2 && whole::rows == 1)
-      if (c + width == z.width) {
-        for (int g = 0; g < groups; ++g)
-          value_tile<Isa, whole>(
-              z, shared, runs, group[g],
-              overlapping_columns<Element>{{{c, c, whole::lanes}}, z.v_dim - whole::lanes - c});
-        c += width;
-      }
+        value_tile<Isa, whole>(z, shared, runs, group[g],
+                               columns_for<Isa, whole, Element>(z.v.stride, z.v_dim, c));
   });
   if constexpr (Isa::lanes == 1)
     if (c < z.v_dim)
