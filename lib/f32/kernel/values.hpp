@@ -257,11 +257,12 @@ __attribute__((noinline)) void value_segments(const value_phase<Element>& z, con
   } else {
     for (const int end = g.row + rows; g.row < end; ++g.row) {
       int c = 0;
-      by_columns<shape<1, 4>>([&](auto tile_shape) {
-        using whole = decltype(tile_shape);
-        for (; c + 16 * whole::vectors <= z.width; c += 16 * whole::vectors)
-          value_tile_of_row<Isa, whole>(z, b.runs, g, places_of<whole, Element>(z.v_dim, c));
-      });
+      using four = shape<1, 4>;
+      using one = shape<1, 1>;
+      for (; c + 64 <= z.width; c += 64)
+        value_tile_of_row<Isa, four>(z, b.runs, g, places_of<four, Element>(z.v_dim, c));
+      for (; c < z.width; c += 16)
+        value_tile_of_row<Isa, one>(z, b.runs, g, places_of<one, Element>(z.v_dim, c));
     }
   }
 }
