@@ -10,7 +10,12 @@
 
 namespace {
 
-constexpr int32_t wide = 144, gap = 3;
+#ifdef FOVEA_SMALL
+constexpr int32_t wide = 34;
+#else
+constexpr int32_t wide = 144;
+#endif
+constexpr int32_t gap = 3;
 constexpr float written_by_nobody = 12345;
 
 struct work {
@@ -108,10 +113,12 @@ TEST_CASE("fewer_columns_have_the_bits_of_the_first_of_many") {
       {"thirteen rows that see all keys", 1, 1, 13, 21, 0, false},
       {"rows that see one key more each, over two blocks", 1, 1, 7, 260, FOVEA_CAUSAL, false},
       {"twenty-nine rows behind a mask", 1, 1, 29, 18, FOVEA_CAUSAL, true},
+#ifndef FOVEA_SMALL
       {"decode of four, rows far apart", 8, 2, 1, 270, 0, false, 600},
       {"decode of three, rows just as far apart as that counts", 3, 1, 1, 17, 0, false, 512},
       {"decode of two, rows far apart behind a mask", 2, 1, 1, 37, 0, true, 600},
       {"three rows that see one key more each, far apart", 1, 1, 3, 29, FOVEA_CAUSAL, false, 600},
+#endif
   };
   for (const work& w : table)
     for (const int32_t dtype : {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8}) {
