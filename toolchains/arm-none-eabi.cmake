@@ -9,11 +9,11 @@ set(FOVEA_PLATFORM cortex-m)
 # core | FPU and float ABI | QEMU machine | vectors, flash, its size, RAM, its size. m0: its tests do not fit the 16 KB of a microbit, so
 # a larger board runs its code. m55: Helium for integers only, because its floats flush denormals and its comparisons lose NaN, and a
 # compiler may turn any loop into it.
-set(fovea_board_m0 "-mcpu=cortex-m0plus -mfloat-abi=soft" mps2-an385 0x0 0x40 4095K 0x20000000 4M)
-set(fovea_board_m3 "-mcpu=cortex-m3 -mfloat-abi=soft" mps2-an385 0x0 0x40 4095K 0x20000000 4M)
-set(fovea_board_m4 "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16" mps2-an386 0x0 0x40 4095K 0x20000000 4M)
-set(fovea_board_m7 "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-d16" mps2-an500 0x0 0x40 4095K 0x20000000 4M)
-set(fovea_board_m33 "-mcpu=cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16" mps2-an505 0x10000000 0x10000040 4095K 0x38000000 4M)
+set(fovea_board_m0 "-mcpu=cortex-m0plus -mfloat-abi=soft" mps2-an385 0x0 0x40 4095K 0x21000000 16M)
+set(fovea_board_m3 "-mcpu=cortex-m3 -mfloat-abi=soft" mps2-an385 0x0 0x40 4095K 0x21000000 16M)
+set(fovea_board_m4 "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16" mps2-an386 0x0 0x40 4095K 0x21000000 16M)
+set(fovea_board_m7 "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-d16" mps2-an500 0x0 0x40 4095K 0x21000000 16M)
+set(fovea_board_m33 "-mcpu=cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16" mps2-an505 0x10000000 0x10000040 4095K 0x80000000 16M)
 set(fovea_board_m55 "-mcpu=cortex-m55+nomve.fp -mfloat-abi=hard" mps3-an547 0x0 0x01000000 2M 0x60000000 16M)
 if(NOT DEFINED fovea_board_${FOVEA_BOARD})
   message(FATAL_ERROR "FOVEA_BOARD is '${FOVEA_BOARD}': pass m0, m3, m4, m7, m33 or m55.")
