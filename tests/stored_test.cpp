@@ -63,6 +63,8 @@ std::vector<shape> more_shapes() {
       shape("decode of a group of two").heads(4, 2).dims(64).lengths(1, 300),
       shape("decode of a group of three").heads(6, 2).dims(40, 24).lengths(1, 70),
       shape("decode of a group of four").heads(8, 2).dims(64).lengths(1, 530),
+      shape("three rows of each head over several blocks").heads(6, 2).dims(21, 15).lengths(1, 700),
+      shape("two rows of each head over several blocks").heads(10, 5).dims(16, 24).lengths(1, 520),
       shape("decode of a group of five").heads(5, 1).dims(64, 80).lengths(1, 330),
       shape("short heads that share a tile").heads(8).dims(16).lengths(1, 60),
       shape("three rows of heads that share a tile").heads(24, 8).dims(16, 21).lengths(1, 60).lse(),
