@@ -27,6 +27,13 @@ if(FOVEA_BOARD STREQUAL "m0") # where programs without a C library run: a core t
   set(FOVEA_SMALL_BOARD_MEMORY 0x0 0x40 255K 0x20000000 16K)
 endif()
 
+# Where the tightly coupled memory of a core begins for code, behind the vectors, its size, and the other memory beside it.
+if(FOVEA_BOARD STREQUAL "m7")
+  set(FOVEA_FAST_BOARD_MEMORY 0x40 0xffc0 0x0 0x10000 4032K 0x60000000 16M)
+elseif(FOVEA_BOARD STREQUAL "m55")
+  set(FOVEA_FAST_BOARD_MEMORY 0x40 0x7ffc0 ${FOVEA_BOARD_MEMORY})
+endif()
+
 # Helium is for clang: gcc 12 makes three times as many instructions of it.
 find_program(FOVEA_BOARD_CLANG NAMES clang++-19 clang++-20 clang++-21)
 set(fovea_compiler gcc)

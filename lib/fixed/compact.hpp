@@ -6,13 +6,13 @@
 #include <cstring>
 #include <new>
 
+#include "common/hot.hpp"
 #include "fixed/finish.hpp"
 #include "fixed/panels.hpp"
 
 #define FOVEA_COMPACT inline __attribute__((always_inline))
 #define FOVEA_COMPACT_INLINE __attribute__((always_inline))
 #define FOVEA_COLD FOVEA_ONCE
-#define FOVEA_HOT __attribute__((noinline, hot)) // a function that only cold ones call would be cold, too
 
 namespace fovea::fixed {
 

@@ -6,12 +6,14 @@ extern "C" {
 extern uint32_t data_image, data_begin, data_end, bss_begin, bss_end, stack_top;
 using constructor = void (*)();
 extern constructor constructors_begin, constructors_end;
+extern __attribute__((weak)) uint32_t fast_image, fast_begin, fast_end; // of fast.ld
 int main(int argc, char** argv);
 [[noreturn]] __attribute__((weak)) void exit(
     int code); // of the C library, when there is one: it flushes what was printed
 [[noreturn]] void reset();
 [[noreturn]] void report_fault();
 void fault();
+__attribute__((weak, alias("fault"), nothrow)) void system_tick(); // of SysTick
 }
 
 namespace {
@@ -28,6 +30,8 @@ void open_coprocessors() {
 void fill_memory() {
   const uint32_t* image = &data_image;
   for (volatile uint32_t* word = &data_begin; word < &data_end; ++word) *word = *image++;
+  image = &fast_image;
+  for (volatile uint32_t* word = &fast_begin; word < &fast_end; ++word) *word = *image++;
   for (volatile uint32_t* word = &bss_begin; word < &bss_end; ++word) *word = 0;
 }
 
@@ -73,7 +77,7 @@ void reset() {
   end(main(count, words));
 }
 
-// Stack, reset, and fourteen faults and system exceptions: none of those is expected.
+// Stack, reset, thirteen faults and system exceptions, of which none is expected, and SysTick.
 extern "C" __attribute__((section(".vectors"), used))
 const constructor vectors[16] = {reinterpret_cast<constructor>(&stack_top),
                                  reset,
@@ -90,4 +94,4 @@ const constructor vectors[16] = {reinterpret_cast<constructor>(&stack_top),
                                  fault,
                                  fault,
                                  fault,
-                                 fault};
+                                 system_tick};

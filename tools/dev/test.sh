@@ -84,12 +84,14 @@ jobs_of() {
   esac
   [ "$1" != m4 ] || echo "m4 linked"
   case $1 in a72 | m4 | m7 | m55) echo "$1 stories" ;; esac
+  case $1 in m0 | m4 | m7 | m55) echo "$1 firmware" ;; esac
 }
 
 run_job() {
   case $1-$2 in
     *-freestanding) test_command "$1" freestanding ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^freestanding$' ;;
     *-programs) test_command "$1" programs ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^(example|tool|bench)_' ;;
+    *-firmware) test_command "$1" firmware ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^firmware_' ;;
     *-integration) test_command "$1" integration ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^integration_' ;;
     *-cost) check_cost "$1" ;;
     m0-symbols | m3-symbols) test_command "$1" symbols tools/check/integers_only "build/$1/tests/freestanding" ;;

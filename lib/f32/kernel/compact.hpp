@@ -1,6 +1,7 @@
 // Attention row by row with all options: the kernel of microcontrollers, in little code and scratch. A row
 // goes over the blocks that it sees, and in each over scores, modifiers, softmax and values.
 #pragma once
+#include "common/hot.hpp"
 #include "f32/kernel.hpp"
 #include "f32/kernel/modify.hpp"
 #include "f32/kernel/output.hpp"
@@ -283,7 +284,7 @@ class compact_attention : row_steps<Isa> {
     }
   }
 
-  __attribute__((noinline)) void modify(const block_of_row& b, returned stage) const {
+  FOVEA_HOT void modify(const block_of_row& b, returned stage) const {
     tree_path<block_keys> path;
     row_bias bias{};
     if (stage != returned::capped_scores)
@@ -308,7 +309,7 @@ class compact_attention : row_steps<Isa> {
       }
   }
 
-  __attribute__((noinline)) float weigh_block(const block_of_row& b, bool by_key, float* sum) const {
+  FOVEA_HOT float weigh_block(const block_of_row& b, bool by_key, float* sum) const {
     float peak = lowest;
     for (int run = b.first_run; run < 2; ++run) peak = steps::largest(s_ + b.from[run], s_ + b.to[run], peak);
     const float reference = steps::reference_of(peak);
@@ -350,8 +351,8 @@ class compact_attention : row_steps<Isa> {
   }
 
   template <int Columns>
-  __attribute__((noinline)) void add_values(const block_of_row& b, int c, bool by_key, float* o, bool opens,
-                                            const factors& f) const {
+  FOVEA_HOT void add_values(const block_of_row& b, int c, bool by_key, float* o, bool opens,
+                            const factors& f) const {
     steps::template gather_columns<Columns>(o + c, opens, f, [&](float* x) FOVEA_LAMBDA_INLINE {
       each_stretch(b, by_key, 0, [&](int from, int to) FOVEA_LAMBDA_INLINE {
         while (from < to) {

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "common/bits.hpp"
+#include "common/hot.hpp"
 #include "f32/kernel/exp2.hpp"
 #include "f32/plan.hpp"
 
@@ -89,8 +90,8 @@ struct row_steps {
   }
 
   // Four keys at a time: a number of q is loaded once for all of them.
-  static __attribute__((noinline)) void score_rows(const float* q, int dim, const float* k, ptrdiff_t stride,
-                                                   float* s, int count) {
+  static FOVEA_HOT void score_rows(const float* q, int dim, const float* k, ptrdiff_t stride, float* s,
+                                   int count) {
     for (; count >= 4; count -= 4, k += 4 * stride, s += 4) score_keys<4>(q, dim, k, stride, s);
     for (; count > 0; --count, k += stride, ++s) score_keys<1>(q, dim, k, stride, s);
   }
@@ -136,8 +137,7 @@ struct row_steps {
 
   // Panels of keys from the one that holds key `from` on, which stands at `k`. Scores of a panel are all
   // computed, also of keys before `from` and from `to` on.
-  static __attribute__((noinline)) void score_panels(const float* q, int dim, const float* k, float* s,
-                                                     int from, int to) {
+  static FOVEA_HOT void score_panels(const float* q, int dim, const float* k, float* s, int from, int to) {
     const float *const end = q + dim, *const last = s + to;
     for (s += from & -16; s < last; s += 16) {
       float x[16];
@@ -185,7 +185,7 @@ struct row_steps {
     for (int i = 0; i < 16; ++i) sum[i] = 0;
   }
   // Scores of one run of keys become weights, all of them, and `sum` theirs. Returns their reference.
-  static __attribute__((noinline)) float weigh_run(float* scores, int from, int to, float* sum) {
+  static FOVEA_HOT float weigh_run(float* scores, int from, int to, float* sum) {
     float *s = scores + from, *const end = scores + to;
     const float reference = reference_of(largest(s, end, lowest));
     float base = reference;
@@ -227,8 +227,8 @@ struct row_steps {
   }
   // Of values that stand in rows of floats.
   template <int Columns>
-  static __attribute__((noinline)) void add_rows(const float* weights, int count, const float* v,
-                                                 ptrdiff_t stride, float* o, bool opens, const factors& f) {
+  static FOVEA_HOT void add_rows(const float* weights, int count, const float* v, ptrdiff_t stride, float* o,
+                                 bool opens, const factors& f) {
     gather_columns<Columns>(
         o, opens, f, [&](float* x) FOVEA_LAMBDA_INLINE { add_keys<Columns>(weights, count, v, stride, x); });
   }
