@@ -4,7 +4,8 @@
  *   cc -O2 -fPIC -shared -o count_instructions.so count_instructions.c
  *   qemu-aarch64 -plugin ./count_instructions.so -d plugin program
  *
- * A line for each function, "counted NUMBER SYMBOL", goes to QEMU's log when the program ends.
+ * A line for each function, "counted NUMBER SYMBOL", goes to QEMU's log when the program ends. With the argument regions=on a line
+ * "region NUMBER" goes there whenever the end marker is reached: what was counted since the last begin marker.
  *
  * The few entry points of QEMU are declared here, because its header is not packaged. All of them kept their form from version 1 of the
  * interface on; an emulator that insists on a later number gets it by -DPLUGIN_VERSION=4, for example. */
@@ -45,7 +46,8 @@ struct run {
 };
 
 static struct function* functions;
-static int counting;
+static int counting, tells_regions;
+static uint64_t in_region;
 
 static void* made(size_t size) {
   void* memory = calloc(1, size);
@@ -66,17 +68,24 @@ static struct function* function_named(const char* name) {
 static void begin(unsigned vcpu, void* data) {
   (void)vcpu, (void)data;
   counting = 1;
+  in_region = 0;
 }
 
 static void end(unsigned vcpu, void* data) {
+  char line[64];
   (void)vcpu, (void)data;
   counting = 0;
+  if (!tells_regions) return;
+  snprintf(line, sizeof line, "region %" PRIu64 "\n", in_region);
+  qemu_plugin_outs(line);
 }
 
 static void add(unsigned vcpu, void* data) {
   const struct run* r = data;
   (void)vcpu;
-  if (counting) r->of->executed += r->instructions;
+  if (!counting) return;
+  r->of->executed += r->instructions;
+  in_region += r->instructions;
 }
 
 /* The markers are left out of the count: begin counts only what is entered after it. */
@@ -109,7 +118,8 @@ static void report(plugin_id id, void* data) {
 }
 
 __attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, const void* info, int count, char** arguments) {
-  (void)info, (void)count, (void)arguments;
+  (void)info;
+  for (int i = 0; i < count; ++i) tells_regions |= strcmp(arguments[i], "regions=on") == 0;
   qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
   qemu_plugin_register_atexit_cb(id, report, NULL);
   return 0;

@@ -68,12 +68,17 @@ def obstacle(target):
     return "" if shutil.which(compiler) else f"{compiler} is not installed"
 
 
-def call(target, words, options=()):
-    """The command that runs fovea_cost with these words, under the target's emulator with more options."""
+def say(text):
+    print(text, flush=True)
+
+
+def call(target, words, options=(), program=""):
+    """The command that runs fovea_cost, or another program, with these words, under the target's emulator with more options."""
+    path = target.folder / program if program else target.program
     if not target.bare:
-        return [*target.emulator, *options, target.program, *words]
+        return [*target.emulator, *options, path, *words]
     heard = "enable=on,target=native,arg=fovea_cost" + "".join(",arg=" + word.replace(" ", "_") for word in words)
-    return [*target.emulator, *options, "-semihosting-config", heard, "-kernel", target.program]
+    return [*target.emulator, *options, "-semihosting-config", heard, "-kernel", path]
 
 
 def run(command, **options):
@@ -85,15 +90,14 @@ def run(command, **options):
     return done.stdout + done.stderr
 
 
-def build(target):
-    """The library, the program that runs one work of it, and for boards what a call links."""
+def build(target, goals=()):
+    """The goals, or the library, the program that runs one work of it, and for boards what a call links."""
     if not (target.folder / "CMakeCache.txt").exists():
         given = os.environ.get("FOVEA_DEPS_DIR")
         run(["cmake", "--preset", target.preset, "-B", target.folder]
             + (["-G", "Ninja"] if shutil.which("ninja") else [])
             + ([f"-DFOVEA_DEPS_DIR={given}"] if given else []), cwd=ROOT)
-    goals = ["fovea_cost"] + (["fovea_linked"] if target.bare else [])
-    for goal in goals:
+    for goal in goals or ["fovea_cost"] + (["fovea_linked"] if target.bare else []):
         run(["cmake", "--build", target.folder, "-j", os.cpu_count() or 1, "--target", goal], cwd=ROOT)
 
 

@@ -62,12 +62,12 @@ test_command() {
   row "$target" "$name" "$tests" $((tests - failed - skipped)) "$failed" "$skipped" - "$reason"
 }
 
-# The costs that are saved; what could not be counted here is the reason of the row.
-check_cost() {
+# check_counts TARGET NAME: the costs that are saved, or their closed form; what could not be counted here is the reason of the row.
+check_counts() {
   if have python3; then
-    test_command "$1" cost tools/check/cost
+    test_command "$1" "$2" "tools/check/$2"
   else
-    row "$1" cost 1 0 0 1 - "no python3, so costs were not counted"
+    row "$1" "$2" 1 0 0 1 - "no python3, so nothing was counted"
   fi
 }
 
@@ -93,7 +93,10 @@ run_job() {
     *-programs) test_command "$1" programs ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^(example|tool|bench)_' ;;
     *-firmware) test_command "$1" firmware ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^firmware_' ;;
     *-integration) test_command "$1" integration ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^integration_' ;;
-    *-cost) check_cost "$1" ;;
+    *-cost) # one after the other: both build for the same boards
+      check_counts "$1" cost
+      check_counts "$1" instructions
+      ;;
     m0-symbols | m3-symbols) test_command "$1" symbols tools/check/integers_only "build/$1/tests/freestanding" ;;
     *-stories) test_command "$1" stories check_stories "$1" ;;
     *-model) test_command "$1" model check_model ;;
