@@ -1,8 +1,6 @@
 // Samples of a product alternate with samples of both its limits, as those of attention do.
 #include "linear.hpp"
 
-#include <nanobench.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -13,6 +11,7 @@
 
 #include "fovea/linear.h"
 #include "product_meter.hpp"
+#include "random.hpp"
 #include "report.hpp"
 #include "stopwatch.hpp"
 
@@ -96,12 +95,11 @@ struct linear_problem {
         y(sizeof(float) * static_cast<size_t>(w.rows) * static_cast<size_t>(w.out)),
         bias(sizeof(float) * static_cast<size_t>(w.out)) {
     const page_buffer rows(sizeof(float) * static_cast<size_t>(w.in) * static_cast<size_t>(w.out));
-    ankerl::nanobench::Rng random(5);
+    random_numbers random(5);
     const page_buffer* const buffers[] = {&rows, &x, &bias};
     for (const page_buffer* buffer : buffers)
       for (size_t i = 0; i < floats_in(*buffer); ++i)
-        buffer->floats()[i] = static_cast<float>(static_cast<int32_t>(random() >> 48) - 32768) *
-                              (1.0f / 32768);
+        buffer->floats()[i] = static_cast<float>(random.sixteen_bits()) * (1.0f / 32768);
     fovea_rows_in given = {};
     given.data = rows.data();
     if (const int32_t s = fovea_pack_linear(packed.data(), packed.size(), w.in, w.out, w.dtype, 0, &given,
@@ -124,14 +122,14 @@ struct linear_problem {
 
   int32_t run() { return fovea_multiply(&call, scratch.data(), scratch.size()); }
 
-  uint64_t digest() const { // FNV-1a over the words
-    uint64_t hash = 14695981039346656037u;
+  uint64_t digest() const {
+    word_digest digest;
     for (size_t i = 0; i < floats_in(y); ++i) {
       uint32_t bits;
       std::memcpy(&bits, y.floats() + i, sizeof bits);
-      hash = (hash ^ bits) * 1099511628211u;
+      digest.add(bits);
     }
-    return hash;
+    return digest.value();
   }
 
   linear_work what;

@@ -1,8 +1,6 @@
 // Fills, describes and judges the memory of one work.
 #include "problem.hpp"
 
-#include <nanobench.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,40 +12,25 @@
 
 #include "fovea/fixed.hpp"
 #include "fovea/fixed_quantize.h"
+#include "random.hpp"
 
 namespace bench {
 namespace {
 
 constexpr std::align_val_t page{4096};
-constexpr double unit = 4.5 / 127; // scale of q, K and V as integers
+constexpr double unit = unit_of_integers;
 
 size_t count(const page_buffer& buffer) { return buffer.size() / sizeof(float); }
 
-size_t query_bytes(const work& w) {
-  return sizeof(float) * static_cast<size_t>(w.q_heads) * static_cast<size_t>(w.queries) *
-         static_cast<size_t>(w.dim);
-}
-
-size_t kv_elements(const work& w) {
-  return static_cast<size_t>(w.kv_heads) * static_cast<size_t>(w.keys) * static_cast<size_t>(w.dim);
-}
+size_t query_bytes(const work& w) { return sizeof(float) * w.query_elements(); }
 
 void check(int32_t status, const char* what) {
   if (status != FOVEA_OK) throw std::runtime_error(std::string(what) + ": " + fovea_reason_text(status));
 }
 
-// Nearly normal, mean 0 and variance 1: the sum of four 16-bit numbers. Unlike std::normal_distribution it
-// has the same bits with every C++ library, so that digests compare between machines.
-float normal(ankerl::nanobench::Rng& random) {
-  const uint64_t bits = random();
-  int32_t sum = 0;
-  for (int shift = 0; shift < 64; shift += 16) sum += static_cast<int32_t>(bits >> shift & 0xffff);
-  return static_cast<float>(sum - 131070) * (1.0f / 37837.2f);
-}
-
 void fill(const page_buffer& buffer, uint64_t seed) {
-  ankerl::nanobench::Rng random(seed);
-  for (size_t i = 0; i < count(buffer); ++i) buffer.floats()[i] = normal(random);
+  random_numbers random(seed);
+  for (size_t i = 0; i < count(buffer); ++i) buffer.floats()[i] = random.normal();
 }
 
 } // namespace
@@ -61,10 +44,10 @@ void page_buffer::release::operator()(void* data) const { ::operator delete(data
 problem::problem(const work& w)
     : work_(w),
       q_(query_bytes(w)),
-      cache_(2 * kv_elements(w) * sizeof(float)),
+      cache_(2 * w.key_elements() * sizeof(float)),
       out_(query_bytes(w)),
       integer_q_(query_bytes(w) / sizeof(float)),
-      integer_cache_(2 * kv_elements(w)),
+      integer_cache_(2 * w.key_elements()),
       integer_out_(query_bytes(w) / sizeof(float)),
       scales_(sizeof(fovea_fixed_scale) * static_cast<size_t>(w.q_heads)),
       half_cache_(halves() ? w.cache_bytes() : 1) {
@@ -97,8 +80,8 @@ void problem::quantise() {
   int8_t* const cache = static_cast<int8_t*>(integer_cache_.data());
   round(cache_, cache);
   if (work_.k_layout != FOVEA_PANELS) return;
-  const size_t head = kv_elements(work_) / static_cast<size_t>(work_.kv_heads);
-  const std::vector<int8_t> rows(cache, cache + 2 * kv_elements(work_));
+  const size_t head = work_.key_elements() / static_cast<size_t>(work_.kv_heads);
+  const std::vector<int8_t> rows(cache, cache + 2 * work_.key_elements());
   for (size_t h = 0; h < 2 * static_cast<size_t>(work_.kv_heads); ++h) {
     const auto pack = h < static_cast<size_t>(work_.kv_heads) ? fovea_fixed_pack_keys
                                                               : fovea_fixed_pack_values;
@@ -128,12 +111,12 @@ fovea_attention problem::call(int32_t isa) const {
   a.v.data = cache_.floats() + count(cache_) / 2;
   if (halves()) {
     a.k.data = half_cache_.data();
-    a.v.data = static_cast<const uint16_t*>(half_cache_.data()) + kv_elements(work_);
+    a.v.data = static_cast<const uint16_t*>(half_cache_.data()) + work_.key_elements();
     a.k.dtype = a.v.dtype = work_.type == dtype::f16 ? FOVEA_F16 : FOVEA_BF16;
   }
   if (work_.type == dtype::int8_kv) {
     a.k.data = integer_cache_.data();
-    a.v.data = static_cast<const int8_t*>(integer_cache_.data()) + kv_elements(work_);
+    a.v.data = static_cast<const int8_t*>(integer_cache_.data()) + work_.key_elements();
     a.k.dtype = a.v.dtype = FOVEA_I8;
     a.v.layout = work_.k_layout;
     a.flags |= FOVEA_SCALE;
@@ -154,7 +137,7 @@ fovea_fixed_attention problem::integer_call(int32_t integer_isa) const {
   fovea_fixed_attention a = {};
   a.q.data = integer_q_.data();
   a.k.data = integer_cache_.data();
-  a.v.data = static_cast<const int8_t*>(integer_cache_.data()) + kv_elements(work_);
+  a.v.data = static_cast<const int8_t*>(integer_cache_.data()) + work_.key_elements();
   a.k.layout = a.v.layout = work_.k_layout;
   a.out.data = integer_out_.data();
   a.q_heads = work_.q_heads;
@@ -176,7 +159,7 @@ fovea_fixed_attention problem::integer_call(int32_t integer_isa) const {
 }
 
 float_inputs problem::inputs() const {
-  const size_t keys = kv_elements(work_);
+  const size_t keys = work_.key_elements();
   int8_t* const cache = static_cast<int8_t*>(integer_cache_.data());
   return {{q_.floats(), cache_.floats(), cache_.floats() + keys},
           {static_cast<int8_t*>(integer_q_.data()), cache, cache + keys},
@@ -208,15 +191,15 @@ bool problem::finite() const {
          std::all_of(out_.floats(), out_.floats() + count(out_), [](float x) { return std::isfinite(x); });
 }
 
-uint64_t problem::digest() const { // FNV-1a over the words
+uint64_t problem::digest() const {
   const page_buffer& result = float_output() ? out_ : integer_out_;
-  uint64_t hash = 14695981039346656037u;
+  word_digest digest;
   for (size_t i = 0; i < result.size() / sizeof(uint32_t); ++i) {
     uint32_t bits;
     std::memcpy(&bits, result.floats() + i, sizeof bits);
-    hash = (hash ^ bits) * 1099511628211u;
+    digest.add(bits);
   }
-  return hash;
+  return digest.value();
 }
 
 } // namespace bench

@@ -14,6 +14,7 @@
 #include "f32/kernel.hpp"
 #include "fovea/ops.h"
 #include "peak.hpp"
+#include "random.hpp"
 #include "stopwatch.hpp"
 
 namespace bench {
@@ -54,11 +55,10 @@ struct rows_problem {
         in(bytes_of(w.elements()) + 512),
         out(bytes_of(w.elements()) + 512),
         x(bytes_of(std::max(w.columns, w.rows))) {
-    ankerl::nanobench::Rng random(3);
+    random_numbers random(3);
     for (const page_buffer* buffer : {&in, &x})
       for (size_t i = 0; i < buffer->size() / sizeof(float); ++i)
-        buffer->floats()[i] = static_cast<float>(static_cast<int32_t>(random() >> 48) - 32768) *
-                              (1.0f / 8192);
+        buffer->floats()[i] = static_cast<float>(random.sixteen_bits()) * (1.0f / 8192);
   }
 
   int32_t run(int32_t isa) const {
@@ -99,18 +99,18 @@ struct rows_problem {
     else
       loops.copy(in.data(), out.data(), bytes);
   }
-  uint64_t digest() const { // FNV-1a over the words
+  uint64_t digest() const {
     const size_t elements = static_cast<size_t>(what.elements()),
                  count = what.what == row_work::matvec ? static_cast<size_t>(what.rows)
                          : what.quantises()            ? elements / sizeof(float)
                                                        : elements;
-    uint64_t hash = 14695981039346656037u;
+    word_digest digest;
     for (size_t i = 0; i < count; ++i) {
       uint32_t bits;
       std::memcpy(&bits, out.floats() + i, sizeof bits);
-      hash = (hash ^ bits) * 1099511628211u;
+      digest.add(bits);
     }
-    return hash;
+    return digest.value();
   }
 
   row_work what;

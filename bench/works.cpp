@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 
 #include "fovea/fovea.h"
 
@@ -11,7 +10,7 @@ namespace bench {
 namespace {
 
 // clang-format off
-constexpr work table[] = {
+constexpr shape table[] = {
     // kind            heads kv  dim queries keys causal  K
     {"prefill",          8,  8,  64,   16,   16, false, FOVEA_ROWS},
     {"prefill",          8,  8,  64,   64,   64, false, FOVEA_ROWS},
@@ -24,7 +23,6 @@ constexpr work table[] = {
     {"causal",           8,  8,  64,  128,  128, true,  FOVEA_ROWS},
     {"causal",           8,  8,  64,  512,  512, true,  FOVEA_ROWS},
     {"causal",           8,  8,  64, 2048, 2048, true,  FOVEA_ROWS},
-    {"tiny",             4,  4,  16,   32,   32, false, FOVEA_ROWS},
     {"keyword spotting", 2,  2,  32,   98,   98, false, FOVEA_ROWS},
     {"ViT-tiny",         3,  3,  64,  197,  197, false, FOVEA_ROWS},
     {"decode",           8,  8,  64,    1,  128, false, FOVEA_ROWS},
@@ -69,20 +67,16 @@ std::string lower(std::string text) {
 } // namespace
 
 std::string work::name() const {
-  std::string text = std::string(kind) + " " + std::to_string(q_heads);
-  if (decode()) text += "/" + std::to_string(kv_heads);
-  text += "x" + std::to_string(dim) + " " + std::to_string(keys);
-  if (decode()) text += k_layout == FOVEA_PANELS ? " panels" : " rows";
+  char text[longest_name];
+  write_name(*this, text);
   return text;
 }
-
-double work::flops() const { return 4.0 * q_heads * queries * keys * dim * (causal ? 0.5 : 1.0); }
 
 size_t work::cache_bytes() const {
   const size_t element = type == dtype::f32                          ? sizeof(float)
                          : type == dtype::f16 || type == dtype::bf16 ? sizeof(int16_t)
                                                                      : sizeof(int8_t);
-  return 2 * element * static_cast<size_t>(kv_heads) * static_cast<size_t>(keys) * static_cast<size_t>(dim);
+  return 2 * element * key_elements();
 }
 
 const char* work::dtype_name() const {
@@ -100,8 +94,11 @@ const char* work::dtype_name() const {
 
 std::vector<work> works_with(const std::string& filter) {
   std::vector<work> chosen;
-  std::copy_if(std::begin(table), std::end(table), std::back_inserter(chosen),
-               [&](const work& w) { return lower(w.name()).find(lower(filter)) != std::string::npos; });
+  const auto add = [&](const shape& s) {
+    if (lower(work{s}.name()).find(lower(filter)) != std::string::npos) chosen.push_back({s});
+  };
+  for (const shape& s : table) add(s);
+  for (const shape& s : small_works) add(s);
   return chosen;
 }
 

@@ -5,7 +5,13 @@
 
 namespace board {
 
-enum class request : uint32_t { write_text = 0x04, command_line = 0x15, exit_extended = 0x20 };
+enum class request : uint32_t {
+  write_text = 0x04,
+  read_clock = 0x10, // hundredths of a second
+  read_time = 0x11,  // seconds since 1970
+  command_line = 0x15,
+  exit_extended = 0x20
+};
 
 inline uint32_t ask_host(request what, const void* block) {
   register uint32_t number asm("r0") = static_cast<uint32_t>(what);
