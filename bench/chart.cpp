@@ -70,7 +70,8 @@ std::string svg_curve(size_t series, const std::vector<point>& points) {
   return text + "\"/>\n";
 }
 
-std::string svg_page(const std::string& title, const std::vector<drawing>& drawings) {
+std::string svg_page(const std::string& title, const std::string& note,
+                     const std::vector<drawing>& drawings) {
   int width = 0, height = margin;
   std::string body;
   for (const drawing& d : drawings) {
@@ -78,6 +79,8 @@ std::string svg_page(const std::string& title, const std::vector<drawing>& drawi
     width = std::max(width, d.width + 2 * margin);
     height += d.height + margin;
   }
+  body += svg_text(margin, height, note, "note");
+  height += margin;
   return format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%d\" height=\"%d\" viewBox=\"0 "
              "0 %d %d\">\n",

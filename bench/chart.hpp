@@ -37,6 +37,7 @@ struct log_axis {
   }
 };
 
-std::string svg_page(const std::string& title, const std::vector<drawing>& drawings);
+// note: one line below the drawings.
+std::string svg_page(const std::string& title, const std::string& note, const std::vector<drawing>& drawings);
 
 } // namespace bench

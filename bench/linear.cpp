@@ -211,6 +211,7 @@ linear_result measure(const linear_work& w, int32_t isa, const pace& speed) {
   r.quiet_limit = std::max(meter.knows() ? w.flops() / meter.flops() * peak.lowest_tenth : 0,
                            r.weight_bytes() / (bytes * passes) * read.lowest_tenth);
   r.disturbed = work.disturbed || peak.disturbed || read.disturbed;
+  r.at = conditions_now();
   return r;
 }
 

@@ -25,6 +25,7 @@ struct linear_result {
   uint64_t digest;
   int samples;
   bool disturbed; // by other programs, too often: the time or a limit
+  conditions at;  // behind the last sample
 
   double weight_bytes() const { return static_cast<double>(what.weight_bytes()); }
   bool reading_binds() const { return peak <= 0 || weight_bytes() / read > what.flops() / peak; }

@@ -1,23 +1,23 @@
 // fovea_bench: how fast attention is on this core, as a share of what the core can do.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <iterator>
 #include <new>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "against.hpp"
+#include "chosen.hpp"
+#include "conditions.hpp"
 #include "fovea/fovea.h"
-#include "linear.hpp"
 #include "machine.hpp"
 #include "measure.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 #include "roofline.hpp"
-#include "rows.hpp"
 #include "sweep.hpp"
 
 namespace {
@@ -50,11 +50,9 @@ struct machine_limits {
   std::vector<limits> of_isas = {};
 };
 
-machine_limits measure_machine(const options& o, progress& p) {
-  const int32_t version = fovea_version();
-  print(p, "fovea " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
-               std::to_string(version % 100) + " on " + machine_name() + ", one thread, bench built with " +
-               compiler_name() + "\n\n");
+machine_limits measure_machine(const options& o, const run_info& about, progress& p) {
+  const std::string now = conditions_text(conditions_now());
+  print(p, about.text() + (now.empty() ? "" : ", " + now) + "; one thread\n\n");
   machine_limits machine;
   for (int32_t isa : o.isas) {
     p.step(std::string("limits of ") + fovea_isa_name(isa));
@@ -102,39 +100,41 @@ std::string measure_all(const std::vector<Work>& works, const std::string& head,
   return found;
 }
 
-std::string pictures(const machine_limits& machine, const std::vector<result>& results,
+// One line under the pictures; the clock and temperature are those of the last result of attention.
+std::string circumstances(const all_results& all) {
+  const std::string at = all.attention.empty() ? "" : conditions_text(all.attention.back().at);
+  return all.about.text() + (at.empty() ? "" : ", " + at);
+}
+
+std::string note_on_left_out(const options& o, size_t count) {
+  return std::to_string(count) + " works of more than " + std::to_string(std::lround(o.most_flops * 1e-6)) +
+         " million operations are left out: --most\n\n";
+}
+
+std::string pictures(const machine_limits& machine, const all_results& all_of_run,
                      const std::vector<saved_result>& before, const std::string& path) {
+  const std::vector<result>& results = all_of_run.attention;
   std::vector<drawing> all;
   std::vector<result> floats; // the roofs are those of floats
   std::copy_if(results.begin(), results.end(), std::back_inserter(floats),
                [](const result& r) { return r.what.type == dtype::f32; });
   if (!floats.empty()) all.push_back(roofline(machine.levels, machine.of_isas, floats));
   if (!before.empty()) all.push_back(against_bars(results, before, path));
-  return svg_page("fovea on " + machine_name(), all);
-}
-
-int save(const options& o, const all_results& results, const std::string& picture) {
-  for (const auto& [path, text] :
-       {std::pair{o.json, as_json(results)}, std::pair{o.csv, as_csv(results)}, std::pair{o.svg, picture}}) {
-    if (path.empty() || write_file(path, text)) continue;
-    std::fprintf(stderr, "fovea_bench: %s could not be written; free some room and run again\n",
-                 path.c_str());
-    return 2;
-  }
-  return 0;
+  return svg_page("fovea on " + all_of_run.about.cpu, circumstances(all_of_run), all);
 }
 
 int run(const options& o) {
   const std::vector<saved_result> before = o.against.empty() ? std::vector<saved_result>{}
                                                              : read_saved(o.against);
-  const std::vector<work> works = works_with(o.filter);
-  const std::vector<row_work> row_works = row_works_with(o.filter);
-  const std::vector<linear_work> linear_works = linear_works_with(o.filter);
-  progress p(o.isas.size() * (1 + row_works.size() + linear_works.size()) +
+  const chosen_works chosen = works_of(o);
+  const std::vector<work>& works = chosen.attention;
+  progress p(o.isas.size() * (1 + chosen.rows.size() + chosen.products.size()) +
              works.size() * (1 + o.isas.size() * o.scratch.size()));
-  const machine_limits machine = measure_machine(o, p);
-  if (!works.empty()) print(p, table_head());
   all_results all;
+  all.about = this_run(o.emulated);
+  const machine_limits machine = measure_machine(o, all.about, p);
+  if (chosen.left_out > 0) print(p, note_on_left_out(o, chosen.left_out));
+  if (!works.empty()) print(p, table_head());
   std::vector<result>& results = all.attention;
   std::string found;
   for (const work& w : works) {
@@ -144,8 +144,8 @@ int run(const options& o) {
     found += fault;
     results.insert(results.end(), of_work.begin(), of_work.end());
   }
-  found += measure_all(row_works, row_table_head(), o, p, all.rows);
-  found += measure_all(linear_works, linear_table_head(), o, p, all.products);
+  found += measure_all(chosen.rows, row_table_head(), o, p, all.rows);
+  found += measure_all(chosen.products, linear_table_head(), o, p, all.products);
   print(p,
         "\nshare: of the limit, both as medians. quiet: the 10th percentile of the time instead. of f32: how "
         "many times as fast as floats.\n"
@@ -158,7 +158,7 @@ int run(const options& o) {
           "All results are finite, and those of one work have the same bits on every ISA that promises "
           "bits.\n");
   if (!before.empty()) print(p, against_table(results, before, o.against));
-  const int saved = save(o, all, pictures(machine, results, before, o.against));
+  const int saved = write_files(o, fields_of(all), pictures(machine, all, before, o.against));
   return saved != 0 ? saved : found.empty() ? 0 : 1;
 }
 
@@ -170,9 +170,10 @@ int start(int argc, char** argv) {
     for (const curve& c : curves_with(o.filter)) std::puts(c.name().c_str());
     return 0;
   }
-  for (const work& w : works_with(o.filter)) std::puts(w.name().c_str());
-  for (const row_work& w : row_works_with(o.filter)) std::puts(w.name().c_str());
-  for (const linear_work& w : linear_works_with(o.filter)) std::puts(w.name().c_str());
+  const chosen_works chosen = works_of(o);
+  for (const work& w : chosen.attention) std::puts(w.name().c_str());
+  for (const row_work& w : chosen.rows) std::puts(w.name().c_str());
+  for (const linear_work& w : chosen.products) std::puts(w.name().c_str());
   return 0;
 }
 

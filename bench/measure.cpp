@@ -126,6 +126,7 @@ void take_samples(job<Call>& j, Rival& rival, const page_buffer& cache, const pa
   r.read = r.what.decode() ? static_cast<double>(cache.size()) * passes / read.median : 0;
   r.quiet_limit = std::max(r.what.flops() / meter.flops() * peak.lowest_tenth, read.lowest_tenth / passes);
   r.disturbed = work.disturbed || peak.disturbed || read.disturbed || in_floats.disturbed;
+  r.at = conditions_now();
 }
 
 } // namespace
@@ -172,10 +173,13 @@ std::vector<kernel> kernels_of(const work& w, int32_t isa) {
   constexpr kernel pairs[] = {{FOVEA_SCALAR, FOVEA_FIXED_SCALAR},     {FOVEA_SSE41, FOVEA_FIXED_SSE41},
                               {FOVEA_AVX2, FOVEA_FIXED_AVX2},         {FOVEA_AVX2, FOVEA_FIXED_AVXVNNI},
                               {FOVEA_AVX512, FOVEA_FIXED_AVX512VNNI}, {FOVEA_NEON64, FOVEA_FIXED_NEON},
-                              {FOVEA_NEON64, FOVEA_FIXED_DOTPROD},    {FOVEA_NEON64, FOVEA_FIXED_I8MM}};
+                              {FOVEA_NEON64, FOVEA_FIXED_DOTPROD},    {FOVEA_NEON64, FOVEA_FIXED_I8MM},
+                              {FOVEA_NEON, FOVEA_FIXED_NEON}};
   std::vector<kernel> found;
   for (const kernel& pair : pairs)
     if (pair.isa == isa && fovea_fixed_has_isa(pair.integer_isa)) found.push_back(pair);
+  if (isa == FOVEA_SCALAR_NO_FMA && fovea_has_isa(FOVEA_SCALAR) != 1) // the only scalar ISA here
+    found.push_back({isa, FOVEA_FIXED_SCALAR});
   return found;
 }
 

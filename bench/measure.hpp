@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "conditions.hpp"
 #include "disturbance.hpp"
 #include "options.hpp"
 #include "problem.hpp"
@@ -27,6 +28,7 @@ struct result {
       read; // medians: flop per second; bytes per second of K and V, 0 where only the peak is the limit
   double quiet_limit; // seconds at the limit, by 10th percentiles
   bool disturbed;     // by other programs, too often: the time, a limit, or the time in floats
+  conditions at;      // behind the last sample
 
   const char* isa_name() const {
     return integer_isa ? fovea_fixed_isa_name(integer_isa) : fovea_isa_name(isa);

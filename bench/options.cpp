@@ -8,12 +8,10 @@
 #include <deque>
 #include <filesystem>
 
+#include "chosen.hpp"
 #include "fovea/fovea.h"
-#include "linear.hpp"
 #include "peak.hpp"
-#include "rows.hpp"
 #include "sweep.hpp"
-#include "works.hpp"
 
 namespace bench {
 
@@ -46,13 +44,13 @@ std::vector<scratch_size> scratch_named(const std::string& name) {
   throw usage_error("--scratch " + name + " is unknown; choose least, 64k, best or all");
 }
 
-int rounds_from(const std::string& text) {
-  int rounds = 0;
+int whole_number(const std::string& flag, const std::string& text, int most) {
+  int number = 0;
   const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, rounds);
-  if (parsed.ec != std::errc() || parsed.ptr != end || rounds < 1 || rounds > 100000)
-    throw usage_error("--rounds " + text + " is not a number from 1 to 100000");
-  return rounds;
+  const auto parsed = std::from_chars(text.data(), end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end || number < 1 || number > most)
+    throw usage_error(flag + " " + text + " is not a number from 1 to " + std::to_string(most));
+  return number;
 }
 
 // Found out before the measuring, not after it; a file that was there keeps what it holds until the results
@@ -83,11 +81,19 @@ constexpr flag flags[] = {
     {"--quick", nullptr, "fewer samples (of a sweep also fewer sizes): the whole table in under two minutes",
      [](options& o, const std::string&) { o.quick = true; }},
     {"--rounds", "N", "exactly N samples of each result; without it 61, fewer of a slow one, 21 of a sweep",
-     [](options& o, const std::string& number) { o.rounds = rounds_from(number); }},
+     [](options& o, const std::string& number) { o.rounds = whole_number("--rounds", number, 100000); }},
     {"--scratch", "SIZE", "scratch memory: least, 64k, best (default), or all three",
      [](options& o, const std::string& name) { o.scratch = scratch_named(name); }, true},
     {"--whole", nullptr, "never time a long call head by head",
      [](options& o, const std::string&) { o.whole = true; }, true},
+    {"--most", "MFLOP", "leave out works of more than so many million operations, for slow machines",
+     [](options& o, const std::string& number) {
+       o.most_flops = 1e6 * whole_number("--most", number, 1000000);
+     },
+     true},
+    {"--emulated", "NAME",
+     "this machine is emulated, by NAME: two samples, and --most 10 unless you say otherwise",
+     [](options& o, const std::string& name) { o.emulated = name; }},
     {"--json", "FILE", "also write the results as a JSON array",
      [](options& o, const std::string& path) { o.json = writable("--json", path); }, true},
     {"--csv", "FILE", "also write the results as CSV",
@@ -126,9 +132,10 @@ const flag& take(options& o, std::deque<std::string>& words) {
 
 bool names_nothing(const options& o) {
   if (o.sweep) return curves_with(o.filter).empty();
-  return works_with(o.filter).empty() && row_works_with(o.filter).empty() &&
-         linear_works_with(o.filter).empty();
+  return works_of(o).count() == 0;
 }
+
+constexpr double most_flops_emulated = 10e6; // a tenth of a second for each call
 
 } // namespace
 
@@ -162,9 +169,15 @@ options parse(int argc, char** argv) {
     if (const flag& f = take(o, words); f.of_works) of_works = f.name;
   if (o.sweep && !of_works.empty())
     throw usage_error(of_works + " makes no sense with --sweep; leave out one of the two");
+  if (!o.emulated.empty()) {
+    if (o.rounds == 0) o.rounds = 2;
+    if (o.most_flops == 0) o.most_flops = most_flops_emulated;
+    o.quick = true;
+  }
   if (names_nothing(o))
     throw usage_error(std::string(o.sweep ? "no curve" : "no work") + " has a name with \"" + o.filter +
-                      "\" in it; --list shows the names");
+                      "\" in it" + (o.most_flops > 0 && !o.sweep ? " and is as short as --most says" : "") +
+                      "; --list shows the names");
   return o;
 }
 

@@ -2,7 +2,6 @@
 #include "report.hpp"
 
 #include <cstdio>
-#include <filesystem>
 
 #include "chart.hpp"
 
@@ -39,35 +38,9 @@ std::string row(const char* work, const char* isa, const char* scratch, const ch
   return text + (*against_f32 ? format(" %8s\n", against_f32) : "\n");
 }
 
-// One result as pairs of name and JSON value.
-struct field {
-  const char* name;
-  std::string value;
-};
-
-// Each line of a file has these fields in this order.
-constexpr const char* all_names[] = {"work",        "isa",      "dtype",       "q_heads",       "kv_heads",
-                                     "dim",         "queries",  "keys",        "causal",        "seconds",
-                                     "gflops",      "limit",    "share",       "share_quiet",   "bound_by",
-                                     "peak_gflops", "read_gbs", "scratch",     "scratch_bytes", "samples",
-                                     "parts",       "digest",   "f32_seconds", "gelements",     "disturbed"};
-
-// Fields that a result does not have are null.
-std::vector<field> with_nulls(const std::vector<field>& known) {
-  std::vector<field> all;
-  for (const char* name : all_names) {
-    all.push_back({name, "null"});
-    for (const field& f : known)
-      if (std::string(f.name) == name) all.back().value = f.value;
-  }
-  return all;
-}
-
 std::string hex(uint64_t digest) { return format("%016llx", static_cast<unsigned long long>(digest)); }
-std::string quoted(const std::string& text) { return '"' + text + '"'; } // names here need no escapes
-
-std::vector<field> fields(const result& r) {
-  std::vector<field> known = {
+saved_fields fields(const result& r) {
+  saved_fields known = {
       {"work", quoted(r.what.name())},
       {"isa", quoted(r.isa_name())},
       {"dtype", quoted(r.what.dtype_name())},
@@ -93,12 +66,12 @@ std::vector<field> fields(const result& r) {
   };
   if (r.read > 0) known.push_back({"read_gbs", format("%.6g", r.read * 1e-9)});
   if (r.integer_isa) known.push_back({"f32_seconds", format("%.6g", r.f32_seconds)});
-  return with_nulls(known);
+  return known;
 }
 
 // What results of one float call without attention have in common.
 template <class Result>
-std::vector<field> fields_of_float_call(const Result& r, double limit_seconds) {
+saved_fields fields_of_float_call(const Result& r, double limit_seconds) {
   return {
       {"work", quoted(r.what.name())},
       {"isa", quoted(fovea_isa_name(r.isa))},
@@ -117,22 +90,22 @@ std::vector<field> fields_of_float_call(const Result& r, double limit_seconds) {
 }
 
 // Rows of numbers: `queries` of them, of `keys` elements each; judged by memory.
-std::vector<field> fields(const row_result& r) {
+saved_fields fields(const row_result& r) {
   const double giga = r.what.elements() * 1e-9;
-  std::vector<field> known = fields_of_float_call(r, r.limit_seconds);
+  saved_fields known = fields_of_float_call(r, r.limit_seconds);
   known.push_back({"queries", format("%d", r.what.rows)});
   known.push_back({"keys", format("%d", r.what.columns)});
   if (r.what.what == row_work::matvec) known.push_back({"gflops", format("%.6g", 2 * giga / r.seconds)});
   known.push_back({"limit", format("%.6g", giga / r.limit_seconds)});
   known.push_back({"bound_by", quoted("memory")});
   known.push_back({"gelements", format("%.6g", giga / r.seconds)});
-  return with_nulls(known);
+  return known;
 }
 
 // Products: `queries` rows times weights of `dim` inputs and `keys` outputs.
-std::vector<field> fields(const linear_result& r) {
+saved_fields fields(const linear_result& r) {
   const double giga = r.what.flops() * 1e-9;
-  std::vector<field> known = fields_of_float_call(r, r.limit_seconds());
+  saved_fields known = fields_of_float_call(r, r.limit_seconds());
   known.push_back({"dim", format("%d", r.what.in)});
   known.push_back({"queries", format("%d", r.what.rows)});
   known.push_back({"keys", format("%d", r.what.out)});
@@ -141,25 +114,7 @@ std::vector<field> fields(const linear_result& r) {
   known.push_back({"bound_by", quoted(r.reading_binds() ? "read" : "peak")});
   known.push_back({"peak_gflops", format("%.6g", r.peak * 1e-9)});
   known.push_back({"read_gbs", format("%.6g", r.read * 1e-9)});
-  return with_nulls(known);
-}
-
-std::string joined(const std::vector<field>& all, std::string (*text)(const field&)) {
-  std::string line;
-  for (const field& f : all) line += (line.empty() ? "" : ",") + text(f);
-  return line;
-}
-
-std::string json_pair(const field& f) { return quoted(f.name) + ":" + f.value; }
-std::string name_of(const field& f) { return f.name; }
-std::string value_of(const field& f) { return f.value == "null" ? "" : f.value; }
-
-std::vector<std::vector<field>> all_fields(const all_results& results) {
-  std::vector<std::vector<field>> all;
-  for (const result& r : results.attention) all.push_back(fields(r));
-  for (const row_result& r : results.rows) all.push_back(fields(r));
-  for (const linear_result& r : results.products) all.push_back(fields(r));
-  return all;
+  return known;
 }
 
 } // namespace
@@ -202,30 +157,19 @@ std::string note_on_disturbed() {
          "on an idle machine.\n";
 }
 
-std::string as_json(const all_results& results) {
-  std::string text;
-  for (const auto& each : all_fields(results))
-    text += (text.empty() ? "[\n {" : ",\n {") + joined(each, json_pair) + "}";
-  return text.empty() ? "[]\n" : text + "\n]\n";
-}
-
-std::string as_csv(const all_results& results) {
-  std::string text;
-  for (const auto& each : all_fields(results)) {
-    if (text.empty()) text = joined(each, name_of) + "\n";
-    text += joined(each, value_of) + "\n";
-  }
-  return text;
-}
-
-bool write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (!file) return false;
-  const bool sent = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool written = std::fclose(file) == 0 && sent;
-  std::error_code ignored;
-  if (!written && std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
-  return written;
+std::vector<saved_fields> fields_of(const all_results& results) {
+  std::vector<saved_fields> all;
+  const auto add = [&](const auto& some) {
+    for (const auto& r : some) {
+      all.push_back(fields(r));
+      all.back().push_back({"threads", "1"});
+      add_circumstances(all.back(), results.about, r.at);
+    }
+  };
+  add(results.attention);
+  add(results.rows);
+  add(results.products);
+  return all;
 }
 
 } // namespace bench

@@ -1,8 +1,9 @@
-// What the user sees: aligned tables on the terminal, and the same results as JSON and CSV.
+// What the user sees: aligned tables on the terminal, and the same results as fields of files.
 #pragma once
 #include <string>
 #include <vector>
 
+#include "files.hpp"
 #include "linear.hpp"
 #include "machine.hpp"
 #include "measure.hpp"
@@ -17,13 +18,11 @@ std::string table_row(const result& r);
 std::string note_on_disturbed(); // explains the mark
 
 struct all_results {
+  run_info about;
   std::vector<result> attention;
   std::vector<row_result> rows;
   std::vector<linear_result> products;
 };
-std::string as_json(const all_results& results);
-std::string as_csv(const all_results& results);
-
-bool write_file(const std::string& path, const std::string& text); // false: nothing half-written is left
+std::vector<saved_fields> fields_of(const all_results& results);
 
 } // namespace bench

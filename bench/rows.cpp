@@ -193,6 +193,7 @@ row_result measure(const row_work& w, int32_t isa, const pace& speed) {
   r.limit_seconds = of_limit.median / moves;
   r.quiet_limit = of_limit.lowest_tenth / moves;
   r.disturbed = of_work.disturbed || of_limit.disturbed;
+  r.at = conditions_now();
   return r;
 }
 

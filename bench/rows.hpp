@@ -27,6 +27,7 @@ struct row_result {
   uint64_t digest;
   int samples;
   bool disturbed; // by other programs, too often: the time or the limit
+  conditions at;  // behind the last sample
 };
 
 std::vector<row_work> row_works_with(const std::string& filter);

@@ -35,6 +35,7 @@ struct swept {
   int32_t status; // of the first call that was refused; what follows is there when it is FOVEA_OK
   std::vector<sweep_point> points;
   std::vector<cliff> cliffs; // each was measured twice
+  conditions at;             // behind the last sample
 
   const char* isa_name() const {
     return by.integer_isa ? fovea_fixed_isa_name(by.integer_isa) : fovea_isa_name(by.isa);

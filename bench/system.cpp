@@ -13,12 +13,27 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-std::string cpu_model() {
+// What stands behind the colon of the first such line of /proc/cpuinfo.
+std::string cpuinfo(const std::string& name) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
-    if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos)
+    if (line.rfind(name, 0) == 0 && line.find(": ") != std::string::npos)
       return line.substr(line.find(": ") + 2);
-  return "unknown CPU";
+  return "";
+}
+
+// Arm's own cores; /proc/cpuinfo has only their numbers.
+std::string arm_core(const std::string& part) {
+  constexpr struct {
+    const char *part, *name;
+  } cores[] = {{"0xb76", "ARM1176"},     {"0xc07", "Cortex-A7"},  {"0xc08", "Cortex-A8"},
+               {"0xc09", "Cortex-A9"},   {"0xd03", "Cortex-A53"}, {"0xd04", "Cortex-A35"},
+               {"0xd05", "Cortex-A55"},  {"0xd07", "Cortex-A57"}, {"0xd08", "Cortex-A72"},
+               {"0xd09", "Cortex-A73"},  {"0xd0a", "Cortex-A75"}, {"0xd0b", "Cortex-A76"},
+               {"0xd0c", "Neoverse N1"}, {"0xd40", "Neoverse V1"}};
+  for (const auto& core : cores)
+    if (part == core.part) return core.name;
+  return "Arm core " + part;
 }
 
 } // namespace
@@ -38,9 +53,19 @@ size_t cache_size(int wanted, size_t otherwise) {
   return found ? 0 : otherwise;
 }
 
+std::string board_name() { return first_line("/proc/device-tree/model"); }
+
+std::string cpu_name() {
+  const std::string part = cpuinfo("CPU implementer") == "0x41" ? cpuinfo("CPU part") : "";
+  if (!part.empty()) return arm_core(part);
+  for (const char* line : {"model name", "uarch", "isa"})
+    if (const std::string name = cpuinfo(line); !name.empty()) return name;
+  return "unknown CPU";
+}
+
 std::string machine_name() {
-  const std::string board = first_line("/proc/device-tree/model");
-  return board.empty() ? cpu_model() : board;
+  const std::string board = board_name();
+  return board.empty() ? cpu_name() : board;
 }
 
 std::string compiler_name() {

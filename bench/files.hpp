@@ -1,0 +1,30 @@
+// Results as JSON and CSV: one object or line for each, with the fields of fields.hpp.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "conditions.hpp"
+#include "options.hpp"
+#include "run_info.hpp"
+
+namespace bench {
+
+struct field {
+  const char* name;
+  std::string value; // as JSON writes it
+};
+using saved_fields = std::vector<field>; // those that are known; the rest becomes null
+
+std::string quoted(std::string text);
+
+// What was the same for all results, and the moment of this one.
+void add_circumstances(saved_fields& known, const run_info& about, const conditions& at);
+
+std::string json_of(const std::vector<saved_fields>& all);
+std::string csv_of(const std::vector<saved_fields>& all);
+
+// Writes what the options ask for; the exit code, 2 where a file could not be written.
+int write_files(const options& o, const std::vector<saved_fields>& all, const std::string& picture);
+bool write_file(const std::string& path, const std::string& text); // false: nothing half-written is left
+
+} // namespace bench
