@@ -10,6 +10,6 @@ constexpr const char* field_names[] = {
     "bound_by", "peak_gflops",  "read_gbs",      "scratch",   "scratch_bytes", "samples",  "parts",
     "digest",   "f32_seconds",  "gelements",     "disturbed", "threads",       "speedup",  "efficiency",
     "cycles",   "instructions", "per_mac",       "board",     "cpu",           "compiler", "fovea",
-    "date",     "clock_mhz",    "temperature_c", "emulated"};
+    "date",     "clock_mhz",    "temperature_c", "emulated",  "second"};
 
 } // namespace bench

@@ -46,8 +46,9 @@ void add_circumstances(saved_fields& known, const run_info& about, const conditi
   known.push_back({"compiler", quoted(about.compiler)});
   known.push_back({"fovea", quoted(about.fovea)});
   known.push_back({"date", quoted(about.date)});
-  if (at.clock_mhz > 0) known.push_back({"clock_mhz", format("%.0f", at.clock_mhz)});
-  if (at.temperature_c > 0) known.push_back({"temperature_c", format("%.1f", at.temperature_c)});
+  if (at.clock_mhz > 0 && !about.emulated) known.push_back({"clock_mhz", format("%.0f", at.clock_mhz)});
+  if (at.temperature_c > 0 && !about.emulated)
+    known.push_back({"temperature_c", format("%.1f", at.temperature_c)});
   known.push_back({"emulated", about.emulated ? "true" : "false"});
 }
 

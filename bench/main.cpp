@@ -18,7 +18,9 @@
 #include "progress.hpp"
 #include "report.hpp"
 #include "roofline.hpp"
+#include "sustained.hpp"
 #include "sweep.hpp"
+#include "threads.hpp"
 
 namespace {
 
@@ -51,7 +53,7 @@ struct machine_limits {
 };
 
 machine_limits measure_machine(const options& o, const run_info& about, progress& p) {
-  const std::string now = conditions_text(conditions_now());
+  const std::string now = about.emulated ? "" : conditions_text(conditions_now());
   print(p, about.text() + (now.empty() ? "" : ", " + now) + "; one thread\n\n");
   machine_limits machine;
   for (int32_t isa : o.isas) {
@@ -102,7 +104,9 @@ std::string measure_all(const std::vector<Work>& works, const std::string& head,
 
 // One line under the pictures; the clock and temperature are those of the last result of attention.
 std::string circumstances(const all_results& all) {
-  const std::string at = all.attention.empty() ? "" : conditions_text(all.attention.back().at);
+  const std::string at = all.attention.empty() || all.about.emulated
+                             ? ""
+                             : conditions_text(all.attention.back().at);
   return all.about.text() + (at.empty() ? "" : ", " + at);
 }
 
@@ -162,10 +166,20 @@ int run(const options& o) {
   return saved != 0 ? saved : found.empty() ? 0 : 1;
 }
 
+// Without --isa the best one alone.
+options of_best_isa(options o) {
+  if (std::find(o.isas.begin(), o.isas.end(), fovea_isa()) != o.isas.end()) o.isas = {fovea_isa()};
+  return o;
+}
+
 int start(int argc, char** argv) {
   const options o = parse(argc, argv);
   if (o.help) return std::fputs(help_text().c_str(), stdout) < 0;
-  if (!o.list) return o.sweep ? run_sweep(o) : run(o);
+  if (!o.list)
+    return o.sweep                   ? run_sweep(o)
+           : o.sustained_seconds > 0 ? run_sustained(of_best_isa(o))
+           : !o.threads.empty()      ? run_threads(of_best_isa(o))
+                                     : run(o);
   if (o.sweep) {
     for (const curve& c : curves_with(o.filter)) std::puts(c.name().c_str());
     return 0;

@@ -1,9 +1,11 @@
 // The flags of fovea_bench, one line each.
 #include "options.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <filesystem>
@@ -53,6 +55,29 @@ int whole_number(const std::string& flag, const std::string& text, int most) {
   return number;
 }
 
+constexpr int most_threads = 256;
+
+std::vector<int> thread_counts(const std::string& text) {
+  std::vector<int> counts;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    counts.push_back(whole_number("--threads", text.substr(at, comma - at), most_threads));
+    if (counts.size() > 1 && counts.back() <= counts[counts.size() - 2])
+      throw usage_error("--threads " + text + " does not ascend; give counts as in 1,2,4");
+    at = comma + 1;
+  }
+  return counts;
+}
+
+double minutes_from(const std::string& text) {
+  char* end = nullptr;
+  const double minutes = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end || text.find_first_not_of("0123456789.") != std::string::npos ||
+      !(minutes >= 0.01 && minutes <= 1440))
+    throw usage_error("--sustained " + text + " is not a number of minutes from 0.01 to 1440");
+  return minutes;
+}
+
 // Found out before the measuring, not after it; a file that was there keeps what it holds until the results
 // are written.
 std::string writable(const std::string& flag, const std::string& path) {
@@ -94,6 +119,11 @@ constexpr flag flags[] = {
     {"--emulated", "NAME",
      "this machine is emulated, by NAME: two samples, and --most 10 unless you say otherwise",
      [](options& o, const std::string& name) { o.emulated = name; }},
+    {"--threads", "LIST",
+     "one call in parts on so many threads each, as in 1,2,4; and what they read together",
+     [](options& o, const std::string& counts) { o.threads = thread_counts(counts); }},
+    {"--sustained", "MINUTES", "one work for so long: does the rate fall? on the last count of --threads",
+     [](options& o, const std::string& minutes) { o.sustained_seconds = 60 * minutes_from(minutes); }},
     {"--json", "FILE", "also write the results as a JSON array",
      [](options& o, const std::string& path) { o.json = writable("--json", path); }, true},
     {"--csv", "FILE", "also write the results as CSV",
@@ -135,6 +165,24 @@ bool names_nothing(const options& o) {
   return works_of(o).count() == 0;
 }
 
+// Threads and a sustained run have tables of their own.
+void check_mode(const options& o) {
+  const bool threads = !o.threads.empty(), sustained = o.sustained_seconds > 0;
+  if (!threads && !sustained) return;
+  const std::string mode = sustained ? "--sustained" : "--threads";
+  const struct {
+    bool given;
+    const char* flag;
+  } others[] = {{o.sweep, "--sweep"},
+                {o.whole, "--whole"},
+                {!o.svg.empty(), "--svg"},
+                {!o.against.empty(), "--against"},
+                {o.scratch.size() != 1 || o.scratch[0] != scratch_size::best, "--scratch"}};
+  for (const auto& other : others)
+    if (other.given)
+      throw usage_error(mode + " makes no sense with " + other.flag + "; leave out one of the two");
+}
+
 constexpr double most_flops_emulated = 10e6; // a tenth of a second for each call
 
 } // namespace
@@ -169,6 +217,7 @@ options parse(int argc, char** argv) {
     if (const flag& f = take(o, words); f.of_works) of_works = f.name;
   if (o.sweep && !of_works.empty())
     throw usage_error(of_works + " makes no sense with --sweep; leave out one of the two");
+  check_mode(o);
   if (!o.emulated.empty()) {
     if (o.rounds == 0) o.rounds = 2;
     if (o.most_flops == 0) o.most_flops = most_flops_emulated;

@@ -16,10 +16,12 @@ struct options {
   double most_flops = 0;     // works with more are left out; 0 = none is
   std::vector<int32_t> isas; // those to measure, each usable here
   std::vector<scratch_size> scratch = {scratch_size::best};
-  int rounds = 0;     // exactly so many samples of each result; 0 = as the pace says
-  bool quick = false; // the pace
-  bool whole = false; // never time a long call head by head
-  bool sweep = false; // over sizes, instead of works
+  int rounds = 0;               // exactly so many samples of each result; 0 = as the pace says
+  bool quick = false;           // the pace
+  bool whole = false;           // never time a long call head by head
+  std::vector<int> threads;     // counts, ascending; empty = one, without the table of threads
+  double sustained_seconds = 0; // > 0: one work, for so long
+  bool sweep = false;           // over sizes, instead of works
   bool list = false, help = false;
 };
 

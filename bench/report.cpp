@@ -13,11 +13,6 @@ std::string size_text(size_t bytes) {
   return bytes < 10000 * 1024 ? format("%zu KB", bytes / 1024) : format("%zu MB", bytes / (1024 * 1024));
 }
 
-std::string time_text(double seconds) {
-  if (seconds < 1e-3) return format("%.3g us", seconds * 1e6);
-  return seconds < 1 ? format("%.3g ms", seconds * 1e3) : format("%.3g s", seconds);
-}
-
 std::string rate_text(const result& r) {
   return r.reading_binds() ? format("%.1f GB/s", r.gigabytes()) : format("%.1f GFLOP/s", r.gflops());
 }
@@ -43,13 +38,6 @@ saved_fields fields(const result& r) {
   saved_fields known = {
       {"work", quoted(r.what.name())},
       {"isa", quoted(r.isa_name())},
-      {"dtype", quoted(r.what.dtype_name())},
-      {"q_heads", format("%d", r.what.q_heads)},
-      {"kv_heads", format("%d", r.what.kv_heads)},
-      {"dim", format("%d", r.what.dim)},
-      {"queries", format("%d", r.what.queries)},
-      {"keys", format("%d", r.what.keys)},
-      {"causal", r.what.causal ? "true" : "false"},
       {"seconds", format("%.6g", r.seconds)},
       {"gflops", format("%.6g", r.gflops())},
       {"limit", format("%.6g", r.what.flops() / r.limit_seconds() * 1e-9)},
@@ -64,6 +52,8 @@ saved_fields fields(const result& r) {
       {"digest", quoted(hex(r.digest))},
       {"disturbed", r.disturbed ? "true" : "false"},
   };
+  const saved_fields of_shape = fields_of_shape(r.what);
+  known.insert(known.end(), of_shape.begin(), of_shape.end());
   if (r.read > 0) known.push_back({"read_gbs", format("%.6g", r.read * 1e-9)});
   if (r.integer_isa) known.push_back({"f32_seconds", format("%.6g", r.f32_seconds)});
   return known;
@@ -118,6 +108,18 @@ saved_fields fields(const linear_result& r) {
 }
 
 } // namespace
+
+std::string time_text(double seconds) {
+  if (seconds < 1e-3) return format("%.3g us", seconds * 1e6);
+  return seconds < 1 ? format("%.3g ms", seconds * 1e3) : format("%.3g s", seconds);
+}
+
+saved_fields fields_of_shape(const work& w) {
+  return {{"dtype", quoted(w.dtype_name())},      {"q_heads", format("%d", w.q_heads)},
+          {"kv_heads", format("%d", w.kv_heads)}, {"dim", format("%d", w.dim)},
+          {"queries", format("%d", w.queries)},   {"keys", format("%d", w.keys)},
+          {"causal", w.causal ? "true" : "false"}};
+}
 
 std::string limits_table(const std::vector<level>& levels, const std::vector<limits>& machine) {
   std::string text = format("%-10s %16s", "limits", "FMA peak");

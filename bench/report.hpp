@@ -23,6 +23,8 @@ struct all_results {
   std::vector<row_result> rows;
   std::vector<linear_result> products;
 };
+saved_fields fields_of_shape(const work& w); // dtype, heads, sizes
+std::string time_text(double seconds);       // "3.51 ms"
 std::vector<saved_fields> fields_of(const all_results& results);
 
 } // namespace bench
