@@ -71,7 +71,12 @@ unit_range units_of_part(const plan& p, const units_of_head& units) {
 void attend_units(const plan& p, const unit_taker& to) {
   if (p.rows == 0) return;           // however many heads and pieces
   if (p.parts == 1 && !p.partials) { // no unit is looked at
-    for (int32_t kv_head = 0; kv_head < p.kv_heads; ++kv_head) to.take(to.self, kv_head, {}, 0, p.rows);
+    unit_run head;                   // field by field: a compiler for size would call memset
+    head.pieces = {0, 0};
+    head.row = 0;
+    head.end = static_cast<ptrdiff_t>(p.rows);
+    head.kv_head = 0;
+    for (; head.kv_head < p.kv_heads; ++head.kv_head) to.take(to.self, head);
     return;
   }
   const units_of_head units = units_of(p);
@@ -86,8 +91,9 @@ void attend_units(const plan& p, const unit_taker& to) {
     const int64_t count = smaller(left, units.per_piece - n);
     const int32_t pieces = units.per_piece == 1 ? static_cast<int32_t>(smaller(left, units.pieces - piece))
                                                 : 1;
-    to.take(to.self, kv_head, p.partials ? piece_range{piece, pieces} : piece_range{}, n << units.shift,
-            smaller(p.rows, (n + count) << units.shift));
+    to.take(to.self, {kv_head, p.partials ? piece_range{piece, pieces} : piece_range{},
+                      static_cast<ptrdiff_t>(n << units.shift),
+                      static_cast<ptrdiff_t>(smaller(p.rows, (n + count) << units.shift))});
     left -= units.per_piece == 1 ? pieces : count;
     n = n + count < units.per_piece ? n + count : 0;
     piece += n ? 0 : pieces;

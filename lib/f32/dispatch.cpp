@@ -92,12 +92,9 @@ template void run_at(int32_t place, const quantize_job& job);
 template void run_at(int32_t place, const columns_job& job);
 template void run_at(int32_t place, const plain_job& job);
 
-core_profile profile_of_this_core() {
 #if defined(__x86_64__) || defined(__i386__)
-  if (cpu_has<read_cpu>(cpu_of_amd)) return amd_profile;
+core_profile profile_of_this_core() { return cpu_has<read_cpu>(cpu_of_amd) ? amd_profile : other_profile; }
 #endif
-  return other_profile;
-}
 
 } // namespace fovea::f32
 

@@ -148,9 +148,15 @@ size_t least_scratch_of_tiles(const plan& p);
 size_t best_scratch_of_tiles(const plan& p);
 bool attend_in_tiles(const plan& p, void* scratch, size_t size);
 
-// Takes units of work: rows row .. end-1 of a KV head, over all keys or over some pieces of them.
+// Units of work: rows row .. end-1 of a KV head, over all keys or over some pieces of them. Each row has an
+// output in memory, so a pointer's width counts them.
+struct unit_run {
+  int32_t kv_head;
+  piece_range pieces; // none: all keys
+  ptrdiff_t row, end;
+};
 struct unit_taker {
-  void (*take)(void* self, int32_t kv_head, piece_range pieces, int64_t row, int64_t end);
+  void (*take)(void* self, const unit_run& units);
   void* self;
 };
 // Hands out the units of a call's part, neighbouring ones together.

@@ -42,6 +42,15 @@ int32_t check_scale(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
+// Whoever finds bytes of an option calls this first: a call without options neither clears nor compares them.
+// Cleared in short loops: compilers turn a long one into a string instruction, which is slow.
+FOVEA_ONCE void open_options(footprint& f) {
+  if (f.options) return;
+  f.options = true;
+  for (int i = footprint::alibi; i < footprint::inputs; ++i) f.in[i] = {};
+  for (int o = footprint::lse; o < footprint::outputs; ++o) f.to[o] = {};
+}
+
 // Strides that nothing walks over may be any number: they become 0, so that no product of theirs overflows.
 template <class T>
 rows_of<T> rows_at(T* data, const extent& e, const byte_range& bytes) {
@@ -89,7 +98,7 @@ int32_t check_output(const fovea_attention& a, const stored_types* types, plan& 
 int32_t check_first_key(const fovea_attention& a) {
   const auto bytes = [](const fovea_in& in) { return in.dtype == FOVEA_I8 && in.layout == FOVEA_PANELS; };
   const int32_t panel = bytes(a.k) || bytes(a.v) ? 64 : a.k.layout == FOVEA_PANELS ? 16 : 1;
-  return a.first_key % panel ? refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY) : int32_t{FOVEA_OK};
+  return a.first_key & (panel - 1) ? refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY) : int32_t{FOVEA_OK};
 }
 
 int32_t check_tensors(const fovea_attention& a, const stored_types* types, plan& p) {
@@ -106,6 +115,7 @@ int32_t check_tensors(const fovea_attention& a, const stored_types* types, plan&
     if (!types || in.dtype == FOVEA_F32)
       return check_input(in, argument, e, panels, pieces, out, p.bytes.in[at]);
     out = {nullptr, 0, 0};
+    open_options(p.bytes);
     return types->check_input(in, argument, e, pieces, stored, p.bytes.in[at], p.bytes.in[scales]);
   };
   if (const int32_t s = input(a.q, FOVEA_ARG_Q, q, false, false, p.q, p.stored.q, footprint::q,
@@ -124,6 +134,7 @@ int32_t check_partials(const fovea_attention& a, plan& p) {
   p.partials = static_cast<float*>(a.partials);
   if (!a.partials && a.partials_size) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
   if (!a.partials) return FOVEA_OK;
+  open_options(p.bytes);
   size_t needed;
   if (!partials_bytes(p, needed)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARTIALS);
   if (a.partials_size < needed) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_PARTIALS);
@@ -134,11 +145,14 @@ int32_t check_partials(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
-// Numbers per head: aligned, finite, also in base 2. `none` may stand for no number.
-int32_t check_heads(const float* numbers, int32_t heads, int32_t argument, byte_range& bytes, uint32_t none) {
+// Numbers per head, of ALiBi or sinks: aligned, finite, also in base 2. A sink may be minus infinity: none.
+int32_t check_heads(const float* numbers, int32_t heads, footprint::input at, footprint& f) {
   if (!numbers) return FOVEA_OK;
+  open_options(f);
+  const int32_t argument = at == footprint::alibi ? FOVEA_ARG_ALIBI : FOVEA_ARG_SINKS;
+  const uint32_t none = at == footprint::alibi ? 0 : 0xff800000u;
   if (misaligned(numbers)) return refusal(FOVEA_ALIGN, argument);
-  if (!range_of(numbers, static_cast<size_t>(heads) * sizeof(float), bytes))
+  if (!range_of(numbers, static_cast<size_t>(heads) * sizeof(float), f.in[at]))
     return refusal(FOVEA_OVERFLOW, argument);
   for (int32_t h = 0; h < heads; ++h) {
     if (bits_of(numbers[h]) == none) continue;
@@ -151,8 +165,11 @@ int32_t check_heads(const float* numbers, int32_t heads, int32_t argument, byte_
 int32_t check_mask(const fovea_attention& a, plan& p) {
   const fovea_mask& mask = a.mask;
   mask_of& m = p.modify.mask;
-  m = {};
+  m.bias = nullptr; // one by one: a compiler for size would call memset
+  m.shown = nullptr;
+  m.head = m.query = 0;
   if (!mask.data) return FOVEA_OK;
+  open_options(p.bytes);
   if (mask.head_stride < 0 || mask.query_stride < 0) return refusal(FOVEA_STRIDE, FOVEA_ARG_MASK);
   if (mask.keys < 0 || (mask.is_bias & ~1)) return refusal(FOVEA_RANGE, FOVEA_ARG_MASK);
   const int32_t keys = mask.keys ? static_cast<int32_t>(smaller(mask.keys, a.keys)) : a.keys;
@@ -175,6 +192,7 @@ int32_t check_mask(const fovea_attention& a, plan& p) {
 int32_t check_lse(const fovea_attention& a, plan& p) {
   p.modify.lse = a.lse;
   if (!a.lse) return FOVEA_OK;
+  open_options(p.bytes);
   size_t size;
   const extent e{a.q_heads, a.queries, a.queries, 1, 1};
   if (!bytes_of(e, sizeof(float), size) || !range_of(a.lse, size, p.bytes.to[footprint::lse]))
@@ -186,6 +204,7 @@ int32_t check_weights(const fovea_attention& a, plan& p) {
   fovea_weights& w = p.modify.weights;
   w = a.weights;
   if (!w.data) return FOVEA_OK;
+  open_options(p.bytes);
   if (w.stage < 0 || w.stage > 3) return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
   if (w.first_head < 0 || w.first_head > a.q_heads || w.first_query < 0 || w.first_query > a.queries)
     return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
@@ -208,12 +227,8 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
   m.alibi = a.alibi;
   m.sinks = a.sinks;
   if (const int32_t s = check_softcap(a.softcap, m)) return s;
-  if (const int32_t s = check_heads(a.alibi, a.q_heads, FOVEA_ARG_ALIBI, p.bytes.in[footprint::alibi], 0))
-    return s;
-  constexpr uint32_t no_sink = 0xff800000u; // minus infinity
-  if (const int32_t s = check_heads(a.sinks, a.q_heads, FOVEA_ARG_SINKS, p.bytes.in[footprint::sinks],
-                                    no_sink))
-    return s;
+  if (const int32_t s = check_heads(a.alibi, a.q_heads, footprint::alibi, p.bytes)) return s;
+  if (const int32_t s = check_heads(a.sinks, a.q_heads, footprint::sinks, p.bytes)) return s;
   if (const int32_t s = check_mask(a, p)) return s;
   if (const int32_t s = check_lse(a, p)) return s;
   if (const int32_t s = check_weights(a, p)) return s;
@@ -221,22 +236,15 @@ int32_t check_modifiers(const fovea_attention& a, plan& p) {
   return FOVEA_OK;
 }
 
-// Optional inputs and outputs have no bytes until they are found. Cleared in short loops: compilers turn a
-// long one into a string instruction, which is slow.
-void no_options(footprint& f) {
-  for (int i = footprint::alibi; i < footprint::inputs; ++i) f.in[i] = {};
-  for (int o = footprint::lse; o < footprint::outputs; ++o) f.to[o] = {};
-}
-
 // Each output against all inputs and against the outputs before it.
 int32_t check_overlap(const plan& p) {
   const footprint& f = p.bytes;
   constexpr int32_t argument[footprint::outputs] = {FOVEA_ARG_OUT, FOVEA_ARG_LSE, FOVEA_ARG_WEIGHTS,
                                                     FOVEA_ARG_PARTIALS};
-  for (int o = 0; o < footprint::outputs; ++o) {
-    if (f.to[o].begin == f.to[o].end) continue; // most calls have one output
-    for (const byte_range& in : f.in)
-      if (meet(in, f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
+  for (int o = 0; o < f.output_count(); ++o) {
+    if (f.to[o].begin == f.to[o].end) continue;
+    for (int i = 0; i < f.input_count(); ++i)
+      if (meet(f.in[i], f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
     if (p.segments_meet(f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
     for (int before = 0; before < o; ++before)
       if (meet(f.to[before], f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
@@ -270,16 +278,19 @@ int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* type
   const fovea_attention& a = *call;
   if (const int32_t s = check_offered(a)) return s;
   if (const int32_t s = check_shape(a, greatest_dim, greatest_count, p)) return s;
+  p.queries = a.queries;
   p.rows = static_cast<int64_t>(a.queries) * p.group;
   if (const int32_t s = check_scale(a, p)) return s;
   if (const int32_t s = check_visibility(a, p.see)) return s;
   p.keys_end = p.see.end;
   p.spans = count_touched(a.first_key, p.see.end, span_keys);
   p.split = split_of(p.rows, a.first_key, p.see.end);
-  no_options(p.bytes);
+  p.bytes.options = false;
   p.tree.parents = nullptr;
-  if (a.pattern && a.pattern->parents)
+  if (a.pattern && a.pattern->parents) {
+    open_options(p.bytes);
     if (const int32_t s = check_tree(a, p, p.bytes.in[footprint::parents])) return s;
+  }
   if (const int32_t s = check_tensors(a, types, p)) return s;
   if (const int32_t s = check_modifiers(a, p)) return s;
   if (const int32_t s = check_segments(a, p)) return s;
@@ -297,26 +308,20 @@ namespace {
 // What a plain call does not offer, by name.
 int32_t check_plain(const fovea_attention& a) {
   const fovea_pattern* pattern = a.pattern;
-  const struct {
-    bool given;
-    int32_t argument;
-  } options[] = {
-      {a.prefix != 0, FOVEA_ARG_PREFIX},
-      {a.keep_first != 0, FOVEA_ARG_KEEP_FIRST},
-      {!is_zero(a.softcap), FOVEA_ARG_SOFTCAP},
-      {a.alibi != nullptr, FOVEA_ARG_ALIBI},
-      {a.sinks != nullptr, FOVEA_ARG_SINKS},
-      {a.mask.data != nullptr, FOVEA_ARG_MASK},
-      {a.lse != nullptr, FOVEA_ARG_LSE},
-      {a.weights.data != nullptr, FOVEA_ARG_WEIGHTS},
-      {(a.part.index | a.part.count) != 0, FOVEA_ARG_PART},
-      {a.partials || a.partials_size, FOVEA_ARG_PARTIALS},
-      {a.segments != nullptr, FOVEA_ARG_SEGMENTS},
-      {pattern && pattern->parents, FOVEA_ARG_PARENT},
-      {pattern && (pattern->chunk || pattern->left_chunks), FOVEA_ARG_CHUNK},
-  };
-  for (const auto& option : options)
-    if (option.given) return refusal(FOVEA_UNSUPPORTED, option.argument);
+  const auto refuse = [](int32_t argument) { return refusal(FOVEA_UNSUPPORTED, argument); };
+  if (a.prefix != 0) return refuse(FOVEA_ARG_PREFIX);
+  if (a.keep_first != 0) return refuse(FOVEA_ARG_KEEP_FIRST);
+  if (!is_zero(a.softcap)) return refuse(FOVEA_ARG_SOFTCAP);
+  if (a.alibi != nullptr) return refuse(FOVEA_ARG_ALIBI);
+  if (a.sinks != nullptr) return refuse(FOVEA_ARG_SINKS);
+  if (a.mask.data != nullptr) return refuse(FOVEA_ARG_MASK);
+  if (a.lse != nullptr) return refuse(FOVEA_ARG_LSE);
+  if (a.weights.data != nullptr) return refuse(FOVEA_ARG_WEIGHTS);
+  if ((a.part.index | a.part.count) != 0) return refuse(FOVEA_ARG_PART);
+  if (a.partials || a.partials_size) return refuse(FOVEA_ARG_PARTIALS);
+  if (a.segments != nullptr) return refuse(FOVEA_ARG_SEGMENTS);
+  if (pattern && pattern->parents) return refuse(FOVEA_ARG_PARENT);
+  if (pattern && (pattern->chunk || pattern->left_chunks)) return refuse(FOVEA_ARG_CHUNK);
   return FOVEA_OK;
 }
 
@@ -328,7 +333,7 @@ int32_t make_plain_plan(const fovea_attention* call, plan& p) {
   if (const int32_t s = check_offered(a)) return s;
   if (const int32_t s = check_plain(a)) return s;
   if (const int32_t s = check_shape(a, greatest_dim, greatest_count, p)) return s;
-  p.rows = static_cast<int64_t>(a.queries) * p.group;
+  p.queries = a.queries;
   if (const int32_t s = check_scale(a, p)) return s;
   if (const int32_t s = check_visibility(a, p.see)) return s;
   if (const int32_t s = check_tensors(a, nullptr, p)) return s;

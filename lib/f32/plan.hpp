@@ -31,6 +31,10 @@ struct footprint {
   enum input { q, k, v, alibi, sinks, mask, k_scales, v_scales, parents, inputs };
   enum output { out, lse, weights, partials, outputs };
   byte_range in[inputs], to[outputs];
+  bool options; // false: q, k, v and out are all that the call touches, and other ranges are not set
+
+  int input_count() const { return options ? int{inputs} : v + 1; }
+  int output_count() const { return options ? int{outputs} : out + 1; }
 };
 
 struct mask_of { // one of both, or none; [head][query][key] with strides in elements
@@ -60,7 +64,10 @@ constexpr int rows_of_blocks = 16; // at most so many rows are split into blocks
 
 // How many stretches of `size` keys, aligned to absolute key 0, hold keys first .. end-1.
 constexpr int32_t count_touched(int32_t first, int64_t end, int32_t size) {
-  return end > first ? static_cast<int32_t>((end - 1) / size) - first / size + 1 : 0;
+  const auto place = [=](int64_t key) {
+    return static_cast<int32_t>(static_cast<uint32_t>(key) / static_cast<uint32_t>(size));
+  };
+  return end > first ? place(end - 1) - place(first) + 1 : 0;
 }
 constexpr split_keys split_of(int64_t rows, int32_t first_key, int64_t end) {
   const int32_t size = rows <= rows_of_blocks ? block_keys : span_keys;
@@ -75,6 +82,7 @@ struct plan {
   const fovea_segments* segments; // null: k and v stand where p.k and p.v say; else these do
   int32_t kv_heads, group;        // q_heads = kv_heads * group
   int32_t dim, v_dim;
+  int32_t queries;
   int64_t rows; // queries * group: the rows of one kv head; row = query * group + head in group
   visibility see;
   draft_tree tree;
@@ -94,7 +102,11 @@ struct plan {
 };
 
 inline bool meets_any(const plan& p, byte_range scratch) {
-  return fovea::meets_any<plan>(p, scratch) || p.segments_meet(scratch);
+  for (int i = 0; i < p.bytes.input_count(); ++i)
+    if (meet(p.bytes.in[i], scratch)) return true;
+  for (int o = 0; o < p.bytes.output_count(); ++o)
+    if (meet(p.bytes.to[o], scratch)) return true;
+  return p.segments_meet(scratch);
 }
 
 int32_t check_segments(const fovea_attention& a, plan& p); // a plan that is complete but for them

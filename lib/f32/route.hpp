@@ -35,6 +35,10 @@ struct core_profile {
 };
 constexpr core_profile amd_profile{true, 128}, other_profile{false, 32};
 
+#if defined(__x86_64__) || defined(__i386__)
 core_profile profile_of_this_core();
+#else
+constexpr core_profile profile_of_this_core() { return other_profile; }
+#endif
 
 } // namespace fovea::f32

@@ -67,8 +67,8 @@ bool attend_in_tiles(const plan& p, void* scratch, size_t size) {
   workspace w;
   if (!make_workspace(p, scratch, size, w)) return false;
   tiles of_call(p, w);
-  attend_units(p, {[](void* self, int32_t kv_head, piece_range pieces, int64_t row, int64_t end) {
-                     static_cast<tiles*>(self)->attend(kv_head, pieces, row, end);
+  attend_units(p, {[](void* self, const unit_run& units) {
+                     static_cast<tiles*>(self)->attend(units.kv_head, units.pieces, units.row, units.end);
                    },
                    &of_call});
   of_call.attend_heads();

@@ -69,7 +69,40 @@ struct scalar_isa : isa_defaults {
               "s28", "s29", "s30", "s31");
     // clang-format on
   }
+  // The same for one row.
+  static FOVEA_INLINE void add_eight_products(const float*& q, const float* (&row)[1], float (&x)[1]) {
+    __asm__("vldmia %[q]!, {s16-s23}\n\t" FOVEA_EIGHT_PRODUCTS("%[x0]", "%[row0]")
+            : [q] "+r"(q), [row0] "+r"(row[0]), [x0] "+t"(x[0])
+            :
+            : "memory", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", "s24", "s25", "s26", "s27",
+              "s28", "s29", "s30", "s31");
+  }
 #undef FOVEA_EIGHT_PRODUCTS
+  // Eight products are written; with a sum of 0, which makes +0 of -0. Both pointers move on.
+  template <bool AddsZero>
+  static FOVEA_INLINE void multiply_eight(const float*& from, float by, float*& to) {
+    // clang-format off
+#define FOVEA_EIGHT_TIMES(step)                                                            \
+  "vldmia %[from]!, {s24-s31}\n\t"                                                         \
+  step("s24") step("s25") step("s26") step("s27") step("s28") step("s29") step("s30") step("s31") \
+  "vstmia %[to]!, {s24-s31}"
+#define FOVEA_TIMES(x) "vmul.f32 " x ", " x ", %[by]\n\t"
+#define FOVEA_TIMES_PLUS_ZERO(x) FOVEA_TIMES(x) "vadd.f32 " x ", " x ", %[zero]\n\t"
+    if constexpr (AddsZero)
+      __asm__(FOVEA_EIGHT_TIMES(FOVEA_TIMES_PLUS_ZERO)
+              : [from] "+r"(from), [to] "+r"(to)
+              : [by] "t"(by), [zero] "t"(0.f)
+              : "memory", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31");
+    else
+      __asm__(FOVEA_EIGHT_TIMES(FOVEA_TIMES)
+              : [from] "+r"(from), [to] "+r"(to)
+              : [by] "t"(by)
+              : "memory", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31");
+#undef FOVEA_TIMES_PLUS_ZERO
+#undef FOVEA_TIMES
+#undef FOVEA_EIGHT_TIMES
+    // clang-format on
+  }
 #endif
   static FOVEA_INLINE reg load(const float* p) { return *p; }
   static FOVEA_INLINE void store(float* p, reg x) { *p = x; }

@@ -5,7 +5,7 @@
 #include "f32/kernel.hpp"
 #include "f32/kernel/modify.hpp"
 #include "f32/kernel/output.hpp"
-#include "f32/kernel/row_steps.hpp"
+#include "f32/kernel/row_run.hpp"
 #include "f32/kernel/stored_by_row.hpp"
 #include "f32/segments.hpp"
 
@@ -14,10 +14,19 @@ namespace fovea::f32 {
 constexpr int loaded_keys = 16; // of another type, that become floats at a time, and columns of their values
 
 template <class Isa>
-class compact_attention : row_steps<Isa> {
+class compact_attention : row_of_run<Isa> {
+  using of_run = row_of_run<Isa>;
   using steps = row_steps<Isa>;
   using gathered = typename steps::gathered;
   using factors = typename steps::factors;
+  using of_run::in_panels_;
+  using of_run::k_;
+  using of_run::o_;
+  using of_run::p_;
+  using of_run::q_;
+  using of_run::s_;
+  using of_run::stretched_;
+  using of_run::v_;
 
  public:
   // Floats of scratch: q times the scale, scores, the outputs of a span and of all spans, and what is loaded.
@@ -33,27 +42,41 @@ class compact_attention : row_steps<Isa> {
   }
 
   // `room`: floats behind what each call needs.
-  compact_attention(const plan& p, float* scratch, size_t room)
-      : p_(p), q_(scratch), s_(q_ + p.dim), all_loaded_(scratch + floats_of(p)), room_(room) {
-    o_[0] = s_ + block_keys;
-    o_[1] = o_[0] + p.v_dim;
-    loaded_ = o_[1] + p.v_dim;
+  compact_attention(const plan& p, float* scratch, size_t floats, size_t room)
+      : of_run(p, scratch, scratch + p.dim, scratch + p.dim + block_keys,
+               scratch + p.dim + block_keys + p.v_dim),
+        loaded_(o_[1] + p.v_dim),
+        all_loaded_(scratch + floats),
+        room_(room) {
+    in_panels_ = p.packed_keys || (p.stored.k.dtype != FOVEA_F32 && p.stored.k.panels);
+    may_be_run_ = !p.modify.any && !p.tree.parents && !p.stored.k.scales.given && !p.stored.v.scales.given;
+    is_plain_ = may_be_run_ && p.q.data && p.k.data && p.v.data && p.out.data && !p.partials &&
+                !p.modify.sinks && !p.modify.lse && !p.modify.weights.data;
   }
 
-  // Rows row .. end-1 of a KV head.
-  void attend_rows(int32_t kv_head, piece_range pieces, int64_t row, int64_t end) {
-    kv_head_ = kv_head;
+  FOVEA_INLINE void attend_rows(const unit_run& units) {
+    const bool whole_rows = units.pieces.count == 0;
+    kv_head_ = units.kv_head;
     place_head();
-    if (p_.stored.any() && !pieces.count && end - row > 1 && !returns_every_score()) load_head(row, end);
-    int64_t query = row ? row / p_.group : 0;
-    int32_t in_group = static_cast<int32_t>(row - query * p_.group);
-    for (; row < end; ++row) {
-      if (query_ != query) keys_ = seen_by(p_.see, query);
-      query_ = static_cast<int32_t>(query);
-      head_ = kv_head * p_.group + in_group;
-      scale_query();
-      pieces.count ? attend_pieces(pieces, row) : attend_row();
-      if (++in_group < p_.group) continue;
+    if (p_.stored.any() && whole_rows && units.end - units.row > 1 && !returns_every_score())
+      load_head(units.row, units.end);
+    const int32_t group = p_.group;
+    int32_t query = static_cast<int32_t>(units.row / group),
+            in_group = static_cast<int32_t>(units.row - query * static_cast<ptrdiff_t>(group));
+    for (ptrdiff_t row = units.row; row < units.end; ++row) {
+      if (query_ != query) {
+        query_ = query;
+        keys_ = seen_by(p_.see, query);
+        sees_run_ = keys_.from < keys_.to && keys_.head <= first_key();
+      }
+      head_ = kv_head_ * group + in_group;
+      if (is_plain_ && sees_run_) {
+        this->attend_run(query_row(), keys_.from, keys_.to, output_row());
+      } else {
+        scale_query();
+        whole_rows ? attend_row() : attend_pieces(units.pieces, row);
+      }
+      if (++in_group < group) continue;
       in_group = 0;
       ++query;
     }
@@ -67,36 +90,24 @@ class compact_attention : row_steps<Isa> {
     int from[2], to[2];
   };
 
-  // Keys and values of the KV head that stand as floats, in one piece.
-  struct rows_of_head {
-    const float* at; // of key `first`; null: they are loaded where they are used, or stand in segments
-    ptrdiff_t stride;
-    int32_t first;
-
-    const float* row(int32_t key) const { return at + static_cast<ptrdiff_t>(key - first) * stride; }
-  };
-
-  const plan& p_;
-  float *q_, *s_, *o_[2], *loaded_, *all_loaded_;
+  float *loaded_, *all_loaded_;
   size_t room_;
-  rows_of_head k_{}, v_{};
   int32_t kv_head_ = 0, head_ = 0, query_ = -1;
-  seen keys_{};
-  bool stretched_ = false;
+  seen keys_;
+  bool may_be_run_,
+      is_plain_;  // nothing changes or hides scores; there is no option at all, and all are floats
+  bool sees_run_; // the row sees one run of keys, and no kept ones
 
   int32_t first_key() const { return static_cast<int32_t>(p_.see.first_key); }
 
   void place_head() {
-    k_ = v_ = {};
-    if (p_.segments) return;
     const int32_t first = first_key();
-    if (p_.k.data) k_ = {p_.k.data + kv_head_ * p_.k.head, p_.packed_keys ? p_.dim : p_.k.token, first};
-    if (p_.v.data) v_ = {p_.v.data + kv_head_ * p_.v.head, p_.v.token, first};
+    k_ = {p_.k.data ? p_.k.data + kv_head_ * p_.k.head : nullptr, p_.packed_keys ? p_.dim : p_.k.token,
+          first};
+    v_ = {p_.v.data ? p_.v.data + kv_head_ * p_.v.head : nullptr, p_.v.token, first};
   }
-  bool in_panels() const { return p_.packed_keys || (p_.stored.k.dtype != FOVEA_F32 && p_.stored.k.panels); }
-
   // Several rows share keys and values of another type that became floats, if there is room for all of those.
-  __attribute__((noinline)) void load_head(int64_t row, int64_t end) {
+  __attribute__((noinline)) void load_head(ptrdiff_t row, ptrdiff_t end) {
     const seen begins = seen_by(p_.see, row / p_.group), ends = seen_by(p_.see, (end - 1) / p_.group);
     const bool kept = ends.head > first_key(), window = ends.to > begins.from;
     const int32_t first = (kept ? first_key() : begins.from) & -loaded_keys;
@@ -124,7 +135,7 @@ class compact_attention : row_steps<Isa> {
     const stored_by_row& stored = *p_.stored.as.rows;
     for (int32_t next; key < end; key = next) {
       next = end_of_loaded(key, end);
-      const ptrdiff_t at = key - to.first, at_key = in_panels() ? at & -loaded_keys : at;
+      const ptrdiff_t at = key - to.first, at_key = in_panels_ ? at & -loaded_keys : at;
       if (to.keys) stored.load_keys(p_, kv_head_, key, next - key, to.keys + at_key * p_.dim);
       if (to.values)
         stored.load_values(p_, kv_head_, key, next - key, {0, p_.v_dim}, to.values + at * p_.v_dim, p_.v_dim);
@@ -141,13 +152,16 @@ class compact_attention : row_steps<Isa> {
   }
 
   void scale_query() {
-    const float* q = p_.q.data + head_ * p_.q.head + query_ * p_.q.token;
+    const float* q = query_row();
     if (p_.stored.q.dtype != FOVEA_F32) {
       p_.stored.as.rows->load_query(p_, head_, query_, loaded_);
       q = loaded_;
     }
     stretched_ = steps::scale_query(p_, q, q_);
   }
+
+  const float* query_row() const { return p_.q.data + head_ * p_.q.head + query_ * p_.q.token; }
+  float* output_row() const { return p_.out.data + head_ * p_.out.head + query_ * p_.out.token; }
 
   // The first block from `at` on in which the row sees a key.
   static constexpr int32_t no_block = INT32_MAX;
@@ -157,7 +171,7 @@ class compact_attention : row_steps<Isa> {
     return at < keys_.to && keys_.from < keys_.to ? from(keys_.from) : no_block;
   }
 
-  void attend_row() {
+  __attribute__((noinline)) void attend_row() {
     gathered all;
     all.o = o_[0];
     int32_t at = next_block(0);
@@ -185,12 +199,19 @@ class compact_attention : row_steps<Isa> {
 
   // The keys from block `at` to the one before `end`, within a span.
   __attribute__((noinline)) void gather(int32_t at, int32_t end, gathered& span) {
+    if (may_be_run_ && sees_run_ && k_.at && v_.at) {
+      const int32_t from = at < keys_.from ? keys_.from : at, to = end < keys_.to ? end : keys_.to;
+      if (from < to) {
+        this->add_span(from, to, span);
+        return;
+      }
+    }
     bool opens = true;
     for (; (at = next_block(at)) < end; at += block_keys, opens = false) add_block(block_at(at), span, opens);
     if (opens) clear(span);
   }
 
-  __attribute__((noinline)) void attend_pieces(piece_range pieces, int64_t row) {
+  __attribute__((noinline)) void attend_pieces(const piece_range& pieces, ptrdiff_t row) {
     for (int32_t n = pieces.first; n < pieces.first + pieces.count; ++n) {
       float* const out = slot(p_, kv_head_, row, n);
       gathered piece;
@@ -227,22 +248,13 @@ class compact_attention : row_steps<Isa> {
     score(b);
     const bool by_key = p_.modify.any || touches(p_.tree, b.first, block_keys);
     if (by_key) modify(b, returned::weights);
-    const bool one_run = b.first_run == 1 && !by_key;
     float of_block[16];
-    float* const sum = opens ? span.sum : of_block;
-    const float reference = one_run ? steps::weigh_run(s_, b.from[1], b.to[1], sum)
-                                    : weigh_block(b, by_key, sum);
+    const float reference = weigh_block(b, by_key, opens ? span.sum : of_block);
     const factors f = steps::join_block(span, reference, of_block, opens);
     if (p_.stored.v.scales.given) scale(b, false);
-    if (one_run && v_.at) {
-      const int from = b.from[1];
-      steps::add_rows(s_ + from, b.to[1] - from, v_.row(b.first + from), v_.stride, p_.v_dim, span.o, opens,
-                      f);
-    } else {
-      steps::by_columns(p_.v_dim, [&](auto columns, int c) FOVEA_LAMBDA_INLINE {
-        add_values<decltype(columns)::value>(b, c, by_key, span.o, opens, f);
-      });
-    }
+    steps::by_columns(p_.v_dim, [&](auto columns, int c) FOVEA_LAMBDA_INLINE {
+      add_values<decltype(columns)::value>(b, c, by_key, span.o, opens, f);
+    });
   }
 
   // Scores of all keys before anything else: those of a panel are computed all at once, also keys of the
@@ -261,7 +273,7 @@ class compact_attention : row_steps<Isa> {
 
   void score_keys(int32_t block, int from, int to) {
     if (!k_.at) return p_.packed_keys ? score_segments(block, from, to) : score_stored(block, from, to);
-    if (in_panels())
+    if (in_panels_)
       steps::score_panels(q_, p_.dim, k_.row(block + (from & -16)), s_, from, to);
     else
       steps::score_rows(q_, p_.dim, k_.row(block + from), k_.stride, s_ + from, to - from);
@@ -277,7 +289,7 @@ class compact_attention : row_steps<Isa> {
     for (int end; from < to; from = end) {
       end = end_of_loaded(from, to);
       p_.stored.as.rows->load_keys(p_, kv_head_, int64_t{block} + from, end - from, loaded_);
-      if (in_panels())
+      if (in_panels_)
         steps::score_panels(q_, p_.dim, loaded_, s_, from, end);
       else
         steps::score_rows(q_, p_.dim, loaded_, p_.dim, s_ + from, end - from);
@@ -368,7 +380,7 @@ class compact_attention : row_steps<Isa> {
     const float total = steps::sum_of_lanes(all.sum);
     const float factor = p_.modify.sinks || p_.modify.lse ? end_with_options(total, all.top)
                                                           : inverse_of<Isa>({{total}}).r[0];
-    float* const out = p_.out.data ? p_.out.data + head_ * p_.out.head + query_ * p_.out.token : all.o;
+    float* const out = p_.out.data ? output_row() : all.o;
     steps::write_output(all.o, factor, p_.v_dim, out);
     if (p_.stored.out.dtype != FOVEA_F32) p_.stored.as.rows->write_row(p_, head_, query_, out);
     if (p_.modify.weights.data) write_weights(all.top, total, factor);
@@ -376,7 +388,7 @@ class compact_attention : row_steps<Isa> {
   __attribute__((noinline)) float end_with_options(float total, float top) const {
     const modifiers& m = p_.modify;
     const auto end = end_of<Isa>({{total}}, {{top}}, {{m.sinks ? m.sinks[head_] : minus_infinity}});
-    if (m.lse) m.lse[head_ * static_cast<ptrdiff_t>(p_.rows / p_.group) + query_] = end.lse.r[0];
+    if (m.lse) m.lse[head_ * p_.queries + query_] = end.lse.r[0];
     return end.factor.r[0];
   }
 
@@ -421,9 +433,11 @@ class compact_attention : row_steps<Isa> {
 // Scratch may begin anywhere: what is lost until the next multiple of the alignment counts.
 constexpr size_t compact_alignment = 64;
 
+constexpr size_t compact_bytes(size_t floats) { return sizeof(float) * floats + compact_alignment - 1; }
+
 template <class Isa>
 size_t compact_least_scratch(const plan& p) {
-  return sizeof(float) * compact_attention<Isa>::floats_of(p) + compact_alignment - 1;
+  return compact_bytes(compact_attention<Isa>::floats_of(p));
 }
 // With room for keys and values of another type; the heads of one query share no more than a block of them.
 template <class Isa>
@@ -438,12 +452,12 @@ size_t compact_best_scratch(const plan& p) {
 
 template <class Isa>
 bool attend_compact(const plan& p, void* scratch, size_t size) {
-  const size_t least = compact_least_scratch<Isa>(p);
+  const size_t floats = compact_attention<Isa>::floats_of(p), least = compact_bytes(floats);
   if (size < least) return false;
   const uintptr_t at = (reinterpret_cast<uintptr_t>(scratch) + compact_alignment - 1) & -compact_alignment;
-  compact_attention<Isa> rows(p, reinterpret_cast<float*>(at), (size - least) / sizeof(float));
-  attend_units(p, {[](void* self, int32_t kv_head, piece_range pieces, int64_t row, int64_t end) {
-                     static_cast<compact_attention<Isa>*>(self)->attend_rows(kv_head, pieces, row, end);
+  compact_attention<Isa> rows(p, reinterpret_cast<float*>(at), floats, (size - least) / sizeof(float));
+  attend_units(p, {[](void* self, const unit_run& units) {
+                     static_cast<compact_attention<Isa>*>(self)->attend_rows(units);
                    },
                    &rows});
   return true;

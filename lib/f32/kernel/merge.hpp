@@ -117,7 +117,7 @@ struct row_of_partials {
     end.factor.store(factor);
     end.lse.store(lse);
     if (p.modify.lse)
-      p.modify.lse[head * static_cast<ptrdiff_t>(p.rows / p.group) + static_cast<ptrdiff_t>(query)] = lse[0];
+      p.modify.lse[head * p.queries + static_cast<ptrdiff_t>(query)] = lse[0];
     for (int c = 0; c < up16(p.v_dim); c += 16) {
       const auto o = any ? f32x16<Isa>::load(all.o + c) : f32x16<Isa>::all(0);
       if (out)

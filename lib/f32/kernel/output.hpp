@@ -76,7 +76,7 @@ __attribute__((noinline)) void end_rows(const tile_job& job, const float* top, i
     end.lse.store(lse);
     for (int i = a; i < b && m.lse; ++i) {
       const row_place place = place_of(job, at + i);
-      m.lse[place.head * static_cast<ptrdiff_t>(p.rows / p.group) + place.query] = lse[i];
+      m.lse[place.head * p.queries + place.query] = lse[i];
     }
   }
 }

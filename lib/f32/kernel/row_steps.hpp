@@ -38,23 +38,32 @@ struct row_steps {
     for (; count > 0; --count) each();
   }
 
-  static void multiply(const float* from, float by, int count, float* to) {
-    by_fours(count, [&]() FOVEA_LAMBDA_INLINE { *to++ = Isa::mul(*from++, by); });
+  template <bool AddsZero>
+  static __attribute__((noinline)) void multiply(const float* from, float by, int count, float* to) {
+    if constexpr (Isa::loads_eight)
+      for (; count >= 8; count -= 8) Isa::template multiply_eight<AddsZero>(from, by, to);
+    by_fours(count, [&]() FOVEA_LAMBDA_INLINE {
+      *to++ = AddsZero ? Isa::fma(by, *from, 0) : Isa::mul(*from, by);
+      ++from;
+    });
   }
   // A row of q times the scale. Where a finite q times the scale overflows, the row takes its scale in two
   // parts, and true is returned: its scores are to be stretched.
-  static bool scale_query(const plan& p, const float* q, float* to) {
-    multiply(q, p.scale, p.dim, to);
+  static FOVEA_INLINE bool scale_query(const plan& p, const float* q, float* to) {
+    multiply<false>(q, p.scale, p.dim, to);
+    return p.stretch != 0 && stretches(p, q, to);
+  }
+  static __attribute__((noinline)) bool stretches(const plan& p, const float* q, float* to) {
     bool stretched = false;
-    for (int c = 0; p.stretch != 0 && c < p.dim; ++c) stretched |= !is_finite(to[c]) && is_finite(q[c]);
-    if (stretched) multiply(q, p.shrunk, p.dim, to);
+    for (int c = 0; c < p.dim; ++c) stretched |= !is_finite(to[c]) && is_finite(q[c]);
+    if (stretched) multiply<false>(q, p.shrunk, p.dim, to);
     return stretched;
   }
   static void stretch_scores(const plan& p, float* s, int from, int to) {
     for (int j = from; j < to; ++j) s[j] = Isa::mul(s[j] + s[j], p.stretch);
   }
   static void write_output(const float* o, float factor, int count, float* out) {
-    by_fours(count, [&]() FOVEA_LAMBDA_INLINE { *out++ = Isa::fma(factor, *o++, 0); });
+    multiply<true>(o, factor, count, out);
   }
 
   // Powers of two that the sums of earlier and of later keys are multiplied by, to meet at the larger top.
@@ -74,18 +83,28 @@ struct row_steps {
   // Sums of later keys join those of the keys before them.
   static void join(gathered& all, const gathered& next, int v_dim) {
     const factors f = raise_top(all.top, next.top);
-    for (int i = 0; i < 16; ++i) all.sum[i] = joined(all.sum[i], next.sum[i], f);
-    for (int c = 0; c < v_dim; ++c) all.o[c] = joined(all.o[c], next.o[c], f);
+    join_floats(all.sum, next.sum, 16, f);
+    join_floats(all.o, next.o, v_dim, f);
+  }
+  static __attribute__((noinline)) void join_floats(float* all, const float* next, int count,
+                                                    const factors& f) {
+    const factors by = f;
+    by_fours(count, [&]() FOVEA_LAMBDA_INLINE {
+      *all = joined(*all, *next++, by);
+      ++all;
+    });
   }
 
   // The sums of a block are those of its span, or join them.
-  static factors join_block(gathered& span, float reference, const float* of_block, bool opens) {
-    if (opens) {
-      span.top = reference;
-      return {0, 1};
-    }
+  static FOVEA_INLINE factors join_block(gathered& span, float reference, const float* of_block, bool opens) {
+    if (!opens) return join_later(span, reference, of_block);
+    span.top = reference;
+    return {0, 1};
+  }
+  static __attribute__((noinline)) factors join_later(gathered& span, float reference,
+                                                      const float* of_block) {
     const factors f = raise_top(span.top, reference);
-    for (int i = 0; i < 16; ++i) span.sum[i] = joined(span.sum[i], of_block[i], f);
+    join_floats(span.sum, of_block, 16, f);
     return f;
   }
 
@@ -115,7 +134,7 @@ struct row_steps {
       for (int n = 0; n < Keys; ++n) row[n] += count;
     };
     for (int eights = dim >> 3; eights > 0; --eights)
-      if constexpr (Keys == 4 && Isa::loads_eight)
+      if constexpr (Isa::loads_eight)
         Isa::add_eight_products(q, row, x);
       else
         add_columns(std::integral_constant<int, 8>{});
@@ -172,11 +191,11 @@ struct row_steps {
     float *s = scores + from, *const end = scores + to;
     for (int lane = from & 15; s < end; lane = 0) { // a vector of sixteen, or what there is of it
       float *at = sum + lane, *const last = end - s < 16 - lane ? at + (end - s) : sum + 16;
-      for (; at < last; ++at, ++s) {
+      do {
         const float w = exp2_reg<Isa>(*s, shift, floor);
-        *s = w;
-        *at += w;
-      }
+        *s++ = w;
+        *at++ += w;
+      } while (at < last);
     }
   }
 
@@ -205,11 +224,10 @@ struct row_steps {
 #pragma GCC unroll 16
     for (int n = 0; n < Columns; ++n) x[n] = 0;
     add(x);
-    if (!opens)
+    float later[Columns], *const to = opens ? o : later;
 #pragma GCC unroll 16
-      for (int n = 0; n < Columns; ++n) x[n] = joined(o[n], x[n], f);
-#pragma GCC unroll 16
-    for (int n = 0; n < Columns; ++n) o[n] = x[n];
+    for (int n = 0; n < Columns; ++n) to[n] = x[n];
+    if (!opens) join_floats(o, later, Columns, f);
   }
   template <int Columns>
   static FOVEA_INLINE void add_keys(const float* weights, int count, const float* v, ptrdiff_t stride,
