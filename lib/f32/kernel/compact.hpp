@@ -11,6 +11,7 @@
 
 namespace fovea::f32 {
 
+constexpr int path_keys = 64; // of which it is found at a time whether they are on the path of a tree: on the stack
 constexpr int loaded_keys = 16; // of another type, that become floats at a time, and columns of their values
 
 template <class Isa>
@@ -297,12 +298,18 @@ class compact_attention : row_of_run<Isa> {
   }
 
   FOVEA_HOT void modify(const block_of_row& b, returned stage) const {
-    tree_path<block_keys> path;
-    row_bias bias{};
-    if (stage != returned::capped_scores)
-      bias = bias_of(p_, {head_, query_}, b.first, touches(p_.tree, b.first, block_keys), path);
-    for (int run = b.first_run; run < 2; ++run)
-      for (int j = b.from[run]; j < b.to[run]; ++j) s_[j] = modified<Isa>(p_.modify, bias, j, s_[j]);
+    const bool all = stage != returned::capped_scores;
+    const row_bias bias = all ? bias_of(p_, {head_, query_}, b.first) : row_bias{};
+    tree_path<path_keys> path;
+    for (int at = 0; at < block_keys; at += path_keys) {
+      const bool in_tree = all && touches(p_.tree, b.first + at, path_keys);
+      if (in_tree) find_path(p_, query_, b.first + at, path);
+      for (int run = b.first_run; run < 2; ++run) {
+        const int to = b.to[run] < at + path_keys ? b.to[run] : at + path_keys;
+        for (int j = b.from[run] > at ? b.from[run] : at; j < to; ++j)
+          s_[j] = modified<Isa>(p_.modify, bias, j, s_[j], in_tree ? &path : nullptr, j - at);
+      }
+    }
   }
 
   // Calls use(from, to) for the runs of the block; with hidden keys for those stretches of them whose numbers

@@ -62,21 +62,30 @@ FOVEA_INLINE row_bias mask_of_row(const plan& p, const row_place& at, int64_t fi
   return {0, 0, mask.bias ? mask.bias + start : nullptr, mask.shown ? mask.shown + start : nullptr, nullptr};
 }
 
-// With all modifiers. `path` is memory for what a tree says.
-FOVEA_INLINE row_bias bias_of(const plan& p, const row_place& at, int64_t first_key, bool in_tree,
-                              tree_path<block_keys>& path) {
+// With all modifiers, but what a tree hides.
+FOVEA_INLINE row_bias bias_of(const plan& p, const row_place& at, int64_t first_key) {
   const modifiers& m = p.modify;
   const int32_t query = static_cast<int32_t>(at.query);
-  if (in_tree) find_path(p.tree, query, first_key, block_keys, {path.shown, path.behind, &path.special});
   const int64_t before = p.tree.parents && m.alibi ? depth_of(p.tree, query) : query;
   row_bias bias = mask_of_row(p, at, first_key);
   bias.slope = m.alibi ? -m.alibi[at.head] * log2_e : 0;
   bias.distance = static_cast<float>(p.see.position + before - first_key);
-  bias.path = in_tree ? &path : nullptr;
   return bias;
 }
+template <int Keys>
+FOVEA_INLINE void find_path(const plan& p, ptrdiff_t query, int64_t first_key, tree_path<Keys>& path) {
+  fovea::find_path(p.tree, static_cast<int32_t>(query), first_key, Keys,
+                   {path.shown, path.behind, &path.special});
+}
+// And with that; `path` is memory for it.
 FOVEA_INLINE row_bias bias_of(const tile_job& job, const block& b, int row, tree_path<block_keys>& path) {
-  return bias_of(*job.p, place_of(job, row), b.first_key, b.in_tree, path);
+  const row_place at = place_of(job, row);
+  row_bias bias = bias_of(*job.p, at, b.first_key);
+  if (b.in_tree) {
+    find_path(*job.p, at.query, b.first_key, path);
+    bias.path = &path;
+  }
+  return bias;
 }
 
 // By how much sixteen keys come after their positions.
@@ -136,18 +145,19 @@ FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s
   });
 }
 
-// The score of key j of the block, alone.
-template <class Isa>
-FOVEA_INLINE float modified(const modifiers& m, const row_bias& row, int j, float s) {
+// The score of key j of the block, alone. `path`: null, or what a tree says of the keys from j - n on.
+template <class Isa, int Keys>
+FOVEA_INLINE float modified(const modifiers& m, const row_bias& row, int j, float s,
+                            const tree_path<Keys>* path, int n) {
   if (m.cap != 0) s = soft_capped<Isa>(s, m.cap, m.cap_factor);
   if (row.slope != 0) {
     float distance = (row.distance - static_cast<float>(j & -16)) - static_cast<float>(j & 15);
-    if (row.path) distance = distance + static_cast<float>(row.path->behind[j]);
+    if (path) distance = distance + static_cast<float>(path->behind[n]);
     s = Isa::max(Isa::fma(row.slope, Isa::abs(distance), s), lowest);
   }
-  const bool given = row.bias || row.shown, hides = row.path && (row.path->special >> j / 16 & 1);
+  const bool given = row.bias || row.shown, hides = path && (path->special >> n / 16 & 1);
   if (!given && !hides) return s;
-  const float bias = hides && !row.path->shown[j] ? minus_infinity : given ? mask_at(row, j) : 0;
+  const float bias = hides && !path->shown[n] ? minus_infinity : given ? mask_at(row, j) : 0;
   return bias == minus_infinity ? bias : Isa::max(Isa::fma(log2_e, bias, s), lowest);
 }
 
