@@ -6,6 +6,12 @@
 
 namespace {
 
+#if FOVEA_SMALL // emulated boards take minutes for all bits
+constexpr int bit_step = 13;
+#else
+constexpr int bit_step = 1;
+#endif
+
 int32_t isa_of_entry;
 int32_t attend_on(const fovea_fixed_attention* a, void* scratch, size_t size) {
   fovea_fixed_attention b = *a;
@@ -13,9 +19,10 @@ int32_t attend_on(const fovea_fixed_attention* a, void* scratch, size_t size) {
   return fovea_fixed_attend(&b, scratch, size);
 }
 
-int bad_bit;
+int bad_bit, bad_type; // of the output of this type
 int32_t attend_badly(const fovea_fixed_attention* a, void* scratch, size_t size) {
   const int32_t status = fovea_fixed_attend(a, scratch, size);
+  if (a->out.dtype != bad_type) return status;
   static_cast<unsigned char*>(a->out.data)[bad_bit / 8] ^= static_cast<unsigned char>(1 << bad_bit % 8);
   return status;
 }
@@ -37,13 +44,16 @@ TEST_CASE("int8: attention gives the known answer") {
 }
 
 TEST_CASE("int8: one wrong bit fails the self test") {
-  for (bad_bit = 0; bad_bit < 2 * 3 * 16 * 8; ++bad_bit)
-    CHECK(test(attend_badly) == (FOVEA_DAMAGED | FOVEA_ARG_OUT << 8));
+  for (int bytes : {1, 2}) {
+    bad_type = bytes == 1 ? FOVEA_FIXED_S8 : FOVEA_FIXED_S16;
+    for (bad_bit = 0; bad_bit < 3 * 3 * 16 * 8 * bytes; bad_bit += bit_step)
+      CHECK(test(attend_badly) == (FOVEA_DAMAGED | FOVEA_ARG_OUT << 8));
+  }
 }
 
 TEST_CASE("int8: a self test refuses what it cannot test") {
   CHECK(fovea_fixed_selftest(fovea_fixed_attend, nullptr, 10000) == (FOVEA_NULL | FOVEA_ARG_SCRATCH << 8));
   CHECK(test(nullptr) == (FOVEA_NULL | FOVEA_ARG_CALL << 8));
   CHECK(test(fovea_fixed_attend, 100) == (FOVEA_TOO_SMALL | FOVEA_ARG_SCRATCH << 8));
-  CHECK(test(fovea_fixed_attend, 2300) == (FOVEA_TOO_SMALL | FOVEA_ARG_SCRATCH << 8));
+  CHECK(test(fovea_fixed_attend, 4700) == (FOVEA_TOO_SMALL | FOVEA_ARG_SCRATCH << 8));
 }

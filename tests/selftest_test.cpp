@@ -8,6 +8,12 @@
 
 namespace {
 
+#if FOVEA_SMALL // emulated boards take minutes for all bits
+constexpr int bit_step = 13;
+#else
+constexpr int bit_step = 1;
+#endif
+
 int32_t isa_of_entry;
 int32_t attend_on(const fovea_attention* a, void* scratch, size_t size) {
   fovea_attention b = *a;
@@ -16,9 +22,10 @@ int32_t attend_on(const fovea_attention* a, void* scratch, size_t size) {
 }
 
 // A machine that gets one bit of the output wrong.
-int bad_bit;
+int bad_bit, bad_keys; // of the call with so many keys
 int32_t attend_badly(const fovea_attention* a, void* scratch, size_t size) {
   const int32_t status = fovea_attend(a, scratch, size);
+  if (a->keys != bad_keys) return status;
   static_cast<unsigned char*>(a->out.data)[bad_bit / 8] ^= static_cast<unsigned char>(1 << bad_bit % 8);
   return status;
 }
@@ -48,7 +55,11 @@ TEST_CASE("the_known_answer_is_that_of_every_ISA_that_promises_bits") {
 }
 
 TEST_CASE("one_wrong_bit_fails_the_self_test") {
-  for (bad_bit = 0; bad_bit < 2 * 3 * 11 * 32; ++bad_bit)
+  bad_keys = 19;
+  for (bad_bit = 0; bad_bit < 2 * 3 * 27 * 32; bad_bit += bit_step)
+    CHECK(test(attend_badly) == (FOVEA_DAMAGED | FOVEA_ARG_OUT << 8));
+  bad_keys = 300;
+  for (bad_bit = 0; bad_bit < 2 * 2 * 32; bad_bit += bit_step)
     CHECK(test(attend_badly) == (FOVEA_DAMAGED | FOVEA_ARG_OUT << 8));
 }
 

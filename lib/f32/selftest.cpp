@@ -1,4 +1,4 @@
-// The known answer of float attention.
+// The known answers of float attention.
 #include "common/build.hpp"
 
 #include "fovea/selftest.h"
@@ -9,14 +9,64 @@
 namespace fovea::f32 {
 namespace {
 
-// Two heads share one of keys. Dims and counts are no multiples of vectors.
-constexpr int32_t heads = 2, dim = 13, v_dim = 11, queries = 3, keys = 19;
-constexpr int32_t q_count = heads * queries * dim, k_count = keys * dim, v_count = keys * v_dim,
-                  out_count = heads * queries * v_dim;
-constexpr size_t all_bytes = sizeof(float) * (q_count + k_count + v_count + out_count);
+// Two heads share one of keys. Expected checksums: of ISAs with fused multiply-add, and of those without.
+constexpr int32_t heads = 2;
+struct known_answer {
+  int32_t dim, v_dim, queries, keys, layout;
+  uint32_t expected, expected_without_fma;
+};
 
-// Of ISAs with fused multiply-add, and of those without.
-constexpr uint32_t expected = 0x19815b59u, expected_without_fma = 0xd3f459c4u;
+// Keys in rows, and values of all widths that kernels take at a time. Then panels, and a second block of keys with
+// larger scores than the first.
+constexpr known_answer answers[] = {{13, 27, 3, 19, FOVEA_ROWS, 0x9eef3c3du, 0x2df81045u},
+                                    {2, 2, 1, 300, FOVEA_PANELS, 0xe2c4fc67u, 0x99bb0b68u}};
+constexpr int32_t block_keys = 256;
+
+struct numbers_of_test {
+  float *q, *k, *v, *out, *end;
+};
+numbers_of_test numbers_for(const known_answer& x, float* at) {
+  float *const k = at + heads * x.queries * x.dim, *const v = k + (x.keys + 15) / 16 * 16 * x.dim,
+               *const out = v + x.keys * x.v_dim;
+  return {at, k, v, out, out + heads * x.queries * x.v_dim};
+}
+
+// Few operations on floats: cores without FPU do them by software.
+void fill(const known_answer& x, const numbers_of_test& to) {
+  pseudo_random random(1);
+  const ptrdiff_t later = to.k - to.q + block_keys * x.dim, values = to.v - to.q;
+  float* at = to.q;
+  for (ptrdiff_t i = 0; at < to.out; ++at, ++i)
+    *at = static_cast<float>(random.next()) * (later <= i && i < values ? 0x1p-21f : 0x1p-22f);
+  for (; at < to.end; ++at) *at = 0;
+}
+
+int32_t run(const known_answer& x, fovea_float_entry attend, float* scratch, size_t size) {
+  const numbers_of_test to = numbers_for(x, scratch);
+  const size_t bytes = sizeof(float) * static_cast<size_t>(to.end - scratch);
+  if (size < bytes) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
+  fill(x, to);
+  fovea_attention a = {};
+  a.q.data = to.q;
+  a.k.data = to.k;
+  a.k.layout = x.layout;
+  a.v.data = to.v;
+  a.out.data = to.out;
+  a.q_heads = heads;
+  a.kv_heads = 1;
+  a.dim = x.dim;
+  a.v_dim = x.v_dim;
+  a.queries = x.queries;
+  a.keys = x.keys;
+  a.flags = FOVEA_CAUSAL;
+  if (const int32_t s = attend(&a, to.end, size - bytes)) return s;
+  const int32_t isa = fovea_isa();
+  const bool rounds_products = isa == FOVEA_SCALAR_NO_FMA || isa == FOVEA_SSE41;
+  return checksum_of(to.out, sizeof(float) * static_cast<size_t>(to.end - to.out)) ==
+                 (rounds_products ? x.expected_without_fma : x.expected)
+             ? int32_t{FOVEA_OK}
+             : refusal(FOVEA_DAMAGED, FOVEA_ARG_OUT);
+}
 
 } // namespace
 } // namespace fovea::f32
@@ -27,28 +77,9 @@ int32_t fovea_selftest(fovea_float_entry attend, void* scratch, size_t scratch_s
   if (!attend) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
   const size_t lost = -reinterpret_cast<uintptr_t>(scratch) % alignof(float);
-  if (scratch_size < lost + all_bytes) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
-  float* const q = reinterpret_cast<float*>(static_cast<unsigned char*>(scratch) + lost);
-  float *const k = q + q_count, *const v = k + k_count, *const out = v + v_count;
-  pseudo_random random(1);
-  for (float* x = q; x < out; ++x) *x = static_cast<float>(random.next()) * 0x1p-22f;
-  for (float* x = out; x < out + out_count; ++x) *x = 0;
-  fovea_attention a = {};
-  a.q.data = q;
-  a.k.data = k;
-  a.v.data = v;
-  a.out.data = out;
-  a.q_heads = heads;
-  a.kv_heads = 1;
-  a.dim = dim;
-  a.v_dim = v_dim;
-  a.queries = queries;
-  a.keys = keys;
-  a.flags = FOVEA_CAUSAL;
-  if (const int32_t s = attend(&a, out + out_count, scratch_size - lost - all_bytes)) return s;
-  const int32_t isa = fovea_isa();
-  const bool rounds_products = isa == FOVEA_SCALAR_NO_FMA || isa == FOVEA_SSE41;
-  return checksum_of(out, sizeof(float) * out_count) == (rounds_products ? expected_without_fma : expected)
-             ? int32_t{FOVEA_OK}
-             : refusal(FOVEA_DAMAGED, FOVEA_ARG_OUT);
+  if (scratch_size < lost) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
+  float* const aligned = reinterpret_cast<float*>(static_cast<unsigned char*>(scratch) + lost);
+  for (const known_answer& x : answers)
+    if (const int32_t s = run(x, attend, aligned, scratch_size - lost)) return s;
+  return FOVEA_OK;
 }
