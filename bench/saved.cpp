@@ -5,16 +5,18 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <map>
 
 namespace bench {
 namespace {
 
-using object = std::map<std::string, std::string>;
+using object = saved_object;
 
 class reader {
  public:
-  reader(const std::string& text, const std::string& path) : text_(text), path_(path) {}
+  reader(const std::string& text, const std::string& path) : text_(text), path_(path) {
+    const size_t line = text.compare(0, 1, "[") == 0 ? 0 : text.find("\n[");
+    if (line != std::string::npos) at_ = line;
+  }
 
   std::vector<object> array() {
     std::vector<object> all;
@@ -78,6 +80,8 @@ std::string word(const object& fields, const char* name, const std::string& path
 
 double number(const object& fields, const char* name, const std::string& path) {
   const std::string text = word(fields, name, path);
+  if (text == "null")
+    throw saved_error(path + " has a result without " + name + "; fovea_compare --boards shows such results");
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   if (text.empty() || *end || !(value > 0))
@@ -99,19 +103,32 @@ std::string saved_result::name() const {
   return work + ", " + isa + (scratch == "best" ? "" : ", scratch " + scratch);
 }
 
-std::vector<saved_result> read_saved(const std::string& path) {
+namespace {
+
+std::string text_in(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw saved_error("cannot read " + path + "; give a file that --json wrote");
-  return saved_in({std::istreambuf_iterator<char>(file), {}}, path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+} // namespace
+
+std::vector<saved_result> read_saved(const std::string& path) { return saved_in(text_in(path), path); }
+
+std::vector<saved_object> read_objects(const std::string& path) { return objects_in(text_in(path), path); }
+
+std::vector<saved_object> objects_in(const std::string& text, const std::string& path) {
+  const std::vector<saved_object> all = reader(text, path).array();
+  if (all.empty()) throw saved_error(path + " holds no results");
+  return all;
 }
 
 std::vector<saved_result> saved_in(const std::string& text, const std::string& path) {
   std::vector<saved_result> all;
-  for (const object& o : reader(text, path).array())
+  for (const object& o : objects_in(text, path))
     all.push_back({word(o, "work", path), word(o, "isa", path), word(o, "scratch", path),
                    word(o, "digest", path), number(o, "share", path), number(o, "share_quiet", path),
                    is_disturbed(o, path), o.count("disturbed") > 0});
-  if (all.empty()) throw saved_error(path + " holds no results");
   return all;
 }
 

@@ -164,6 +164,18 @@ TEST_CASE("bench: saved results say whether they were disturbed") {
                        "file: disturbed is \"7\", not true or false", saved_error);
 }
 
+TEST_CASE("bench: text before the array is skipped") {
+  const std::string array = saved("0.5", R"(,"disturbed":false)");
+  CHECK(saved_in("work  isa\nw [1]  avx2\n\n" + array, "file").size() == 1);
+  CHECK_THROWS_WITH_AS(saved_in("work  isa\nw  avx2\n", "file"),
+                       "file does not hold results of fovea_bench; make such a file with --json",
+                       saved_error);
+  CHECK_THROWS_WITH_AS(saved_in("[]", "file"), "file holds no results", saved_error);
+  CHECK_THROWS_WITH_AS(saved_in(saved("null", ""), "file"),
+                       "file has a result without share; fovea_compare --boards shows such results",
+                       saved_error);
+}
+
 TEST_CASE("bench: fovea_compare leaves out disturbed pairs") {
   const auto run = [](double share, bool disturbed) {
     return saved_result{"w", "avx2", "best", "1", share, share, disturbed, true};

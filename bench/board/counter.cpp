@@ -6,7 +6,8 @@ namespace {
 volatile uint32_t& word_at(uint32_t address) { return *reinterpret_cast<volatile uint32_t*>(address); }
 
 constexpr uint32_t systick_control = 0xE000E010, systick_reload = 0xE000E014, systick_value = 0xE000E018;
-constexpr uint32_t debug_control = 0xE000EDFC, dwt_control = 0xE0001000, dwt_cycles = 0xE0001004;
+constexpr uint32_t debug_control = 0xE000EDFC, dwt_control = 0xE0001000, dwt_cycles = 0xE0001004,
+                   dwt_lock = 0xE0001FB0;
 constexpr uint32_t systick_top = 0xffffff;
 
 #if defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__)
@@ -19,12 +20,13 @@ bool uses_cyccnt;
 volatile uint32_t systick_turns;
 
 void spend(uint32_t turns) { // two instructions a turn
-  asm volatile("1: subs %0, %0, #1\n bne 1b" : "+l"(turns) : : "cc");
+  asm volatile(".syntax unified\n 1: subs %0, %0, #1\n bne 1b" : "+l"(turns) : : "cc");
 }
 
 bool start_cyccnt() {
   if (!may_have_cycles) return false;
   word_at(debug_control) = word_at(debug_control) | 1u << 24; // TRCENA
+  word_at(dwt_lock) = 0xC5ACCE55;                             // opens it on a Cortex-M7
   word_at(dwt_cycles) = 0;
   word_at(dwt_control) = word_at(dwt_control) | 1u; // CYCCNTENA
   const uint32_t before = word_at(dwt_cycles);
@@ -44,7 +46,7 @@ counter_kind start_counter() {
   if (uses_cyccnt) return counter_kind::cyccnt;
   word_at(systick_reload) = systick_top;
   word_at(systick_value) = 0;
-  word_at(systick_control) = 7; // the core's own clock, interrupt, on
+  word_at(systick_control) = 7;         // the core's own clock, interrupt, on
   while (word_at(systick_value) == 0) { // it begins with its next tick
   }
   return counter_kind::systick;

@@ -55,7 +55,7 @@ options parse(int argc, char** argv) {
 bool wanted(const shape& s, const options& o) {
   char name[bench::longest_name];
   bench::write_name(s, name);
-  return (s.integers() || has_floats()) && contains(name, o.filter);
+  return (s.integers() || has_floats) && contains(name, o.filter);
 }
 
 // Samples of one work: the first call has warmed up. Cycles: the least of three samples. Instructions are the
@@ -97,7 +97,7 @@ int run(const options& o) {
   static result results[all_works];
   const machine m = find_machine(o.emulated);
   text title("fovea ");
-  title.add(version_text().words()).add(" on ").add(core_name());
+  title.add(version_text().words()).add(", code of " FOVEA_BOARD_NAME " on ").add(core_name());
   if (m.emulated)
     title.add(", emulated: instructions are counted, and say nothing about cycles");
   else

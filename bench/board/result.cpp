@@ -4,10 +4,6 @@
 #include "../../platforms/cortex-m/semihosting.hpp"
 #include "../fields.hpp"
 
-#if !defined(FOVEA_BOARD_NAME)
-#define FOVEA_BOARD_NAME "unknown"
-#endif
-
 namespace board {
 namespace {
 

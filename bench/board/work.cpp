@@ -13,13 +13,8 @@ namespace {
 using bench::random_numbers;
 using bench::shape;
 
-#if defined(__ARM_FP)
-constexpr bool floats_here = true;
-constexpr size_t room = 80 * 1024; // 64 heads of 64 numbers in float32: q, K, V and the output, and scratch
-#else
-constexpr bool floats_here = false;
-constexpr size_t room = 40 * 1024;
-#endif
+// With floats: 64 rows of 64 numbers, of q, K, V and the output, and scratch. Else 98 rows of two heads in int8.
+constexpr size_t room = has_floats ? 80 * 1024 : 36 * 1024;
 alignas(64) unsigned char arena[room];
 
 constexpr size_t line = 64;
@@ -51,8 +46,6 @@ void set_sizes(Call& call, const shape& s) {
 
 } // namespace
 
-bool has_floats() { return floats_here; }
-
 uint64_t multiply_adds(const shape& s) {
   const uint64_t queries = static_cast<uint64_t>(s.queries), keys = static_cast<uint64_t>(s.keys);
   const uint64_t pairs = s.causal ? queries * (keys - queries) + queries * (queries + 1) / 2 : queries * keys;
@@ -60,15 +53,15 @@ uint64_t multiply_adds(const shape& s) {
 }
 
 problem::problem(const shape& what) : what_(what) {
-  const size_t element = what.integers() ? sizeof(int8_t) : sizeof(float);
+  const size_t element = integers() ? sizeof(int8_t) : sizeof(float);
   q_ = take(what.query_elements() * element);
   cache_ = take(2 * what.key_elements() * element);
   out_ = take(output_bytes());
   if (!out_) return;
   set_sizes(floats_, what);
   set_sizes(integers_, what);
-  what.integers() ? fill_integers() : fill_floats();
-  const size_t best = what.integers() ? fovea_fixed_scratch_best(&integers_) : fovea_scratch_best(&floats_);
+  integers() ? fill_integers() : fill_floats();
+  const size_t best = integers() ? fovea_fixed_scratch_best(&integers_) : fovea_scratch_best(&floats_);
   const size_t left = (room - taken_) / line * line;
   scratch_bytes_ = static_cast<uint32_t>(best < left ? best : left);
   scratch_ = arena + taken_;
@@ -82,7 +75,7 @@ unsigned char* problem::take(size_t bytes) {
 }
 
 size_t problem::output_bytes() const {
-  return what_.query_elements() * (what_.integers() ? sizeof(int8_t) : sizeof(float));
+  return what_.query_elements() * (integers() ? sizeof(int8_t) : sizeof(float));
 }
 
 void problem::fill_floats() {
@@ -117,15 +110,15 @@ void problem::fill_integers() {
 // In place, head by head, through memory that becomes scratch later. Works have whole panels, which take the
 // room of the rows.
 void problem::pack_heads() {
-  const size_t element = what_.integers() ? sizeof(int8_t) : sizeof(float);
+  const size_t element = integers() ? sizeof(int8_t) : sizeof(float);
   const size_t head = what_.key_elements() / static_cast<size_t>(what_.kv_heads);
-  const size_t tensors = what_.integers() ? 2 : 1; // values of floats stay in rows
+  const size_t tensors = integers() ? 2 : 1; // values of floats stay in rows
   unsigned char* const rows = arena + taken_;
   if (head * element > room - taken_) return;
   for (size_t h = 0; h < tensors * static_cast<size_t>(what_.kv_heads); ++h) {
     unsigned char* const panels = cache_ + h * head * element;
     std::memcpy(rows, panels, head * element);
-    if (!what_.integers())
+    if (!integers())
       fovea_pack_keys(reinterpret_cast<float*>(panels), 0, reinterpret_cast<const float*>(rows), what_.dim,
                       what_.keys, what_.dim);
     else
@@ -136,8 +129,8 @@ void problem::pack_heads() {
 }
 
 int32_t problem::run() {
-  return what_.integers() ? fovea_fixed_attend(&integers_, scratch_, scratch_bytes_)
-                          : fovea_attend_f32(&floats_, scratch_, scratch_bytes_);
+  return integers() ? fovea_fixed_attend_s8(&integers_, scratch_, scratch_bytes_)
+                    : fovea_attend_f32(&floats_, scratch_, scratch_bytes_);
 }
 
 uint64_t problem::digest() const {
@@ -151,7 +144,7 @@ uint64_t problem::digest() const {
 }
 
 const char* problem::isa_name() const {
-  return what_.integers() ? fovea_fixed_isa_name(fovea_fixed_isa()) : fovea_isa_name(fovea_isa());
+  return integers() ? fovea_fixed_isa_name(fovea_fixed_isa()) : fovea_isa_name(fovea_isa());
 }
 
 } // namespace board

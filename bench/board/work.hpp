@@ -5,6 +5,12 @@
 
 namespace board {
 
+#if defined(__ARM_FP)
+constexpr bool has_floats = true;
+#else
+constexpr bool has_floats = false; // works of integers only
+#endif
+
 // All memory of a work, and its scratch, which gets what the numbers leave of `arena`.
 class problem {
  public:
@@ -17,6 +23,7 @@ class problem {
   const char* isa_name() const;
 
  private:
+  bool integers() const { return !has_floats || what_.integers(); } // known to the compiler without an FPU
   void fill_floats();
   void fill_integers();
   void pack_heads();
@@ -33,6 +40,5 @@ class problem {
 
 uint64_t multiply_adds(
     const bench::shape& s); // one for each element of a key or value for a query that sees it
-bool has_floats();          // a core without FPU has works of integers only
 
 } // namespace board

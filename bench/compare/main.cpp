@@ -1,7 +1,7 @@
 // fovea_compare: is the new build slower, or was the machine busy? Takes runs of an old and a new build that
 // were made in turn, and calls only that a slowdown which every pair of runs shows, which is larger than what
 // runs of one build differ by, and which the 10th percentile of the time shows too. Results that other
-// programs disturbed are left out.
+// programs disturbed are left out. With --boards it shows the results of several machines side by side.
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../saved.hpp"
+#include "boards.hpp"
 #include "judge.hpp"
 
 namespace {
@@ -109,21 +110,50 @@ int compare(int count, char** paths) {
   return counts.count(verdict::slower) ? 1 : 0;
 }
 
-} // namespace
+int show_boards(int count, char** arguments) {
+  std::vector<machine_file> files;
+  bool per_mac = false;
+  for (int i = 0; i < count; ++i) {
+    const std::string word = arguments[i];
+    if (word == "--per-mac")
+      per_mac = true;
+    else if (word.rfind("--", 0) == 0)
+      throw saved_error("--boards takes files and --per-mac, not " + word);
+    else
+      files.push_back({word, read_objects(word)});
+  }
+  if (files.empty()) throw saved_error("--boards needs files that --json wrote, one for each machine");
+  const boards_text found = boards_side_by_side(files, per_mac);
+  std::fputs(found.table.c_str(), stdout);
+  if (!found.same_bits)
+    std::printf("Bits differ where they should not: compare versions of fovea, and run the tests there.\n");
+  return found.same_bits ? 0 : 1;
+}
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "--boards") return show_boards(argc - 2, argv + 2);
   if (argc < 3 || argc % 2 == 0) {
     std::fputs(
         "fovea_compare OLD.json NEW.json [OLD.json NEW.json ...]\n"
         "  files that fovea_bench --json wrote, in the order in which the runs were made: old and new in "
         "turn, three pairs or more.\n"
         "  Ends with 1 when something has become slower beyond doubt, with 0 when not, with 2 when the files "
-        "cannot be used.\n",
+        "cannot be used.\n"
+        "fovea_compare --boards [--per-mac] FILE.json...\n"
+        "  one file for each machine: its results side by side, a column for each ISA; per MAC: for each "
+        "multiply-add.\n"
+        "  Ends with 1 when bits differ that should not.\n",
         stderr);
     return 2;
   }
+  return compare(argc - 1, argv + 1);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
   try {
-    return compare(argc - 1, argv + 1);
+    return run(argc, argv);
   } catch (const saved_error& error) {
     std::fprintf(stderr, "fovea_compare: %s\n", error.what());
     return 2;

@@ -34,7 +34,7 @@ compile() {
     cmake --preset "$preset" -B "build/$folder" $generator ${FOVEA_DEPS_DIR:+"-DFOVEA_DEPS_DIR=$FOVEA_DEPS_DIR"} "$@" &&
       cmake --build "build/$folder" -j "$(cores)" --target "$goal"
   } >"$log_dir/build-$folder" 2>&1 && return
-  grep -E -A 4 'error:|CMake Error|undefined reference' "$log_dir/build-$folder" | cut -c 1-300 | head -n 30 >&2 || true
+  grep -E -A 4 'error:|CMake Error|undefined reference|overflowed by' "$log_dir/build-$folder" | cut -c 1-300 | head -n 30 >&2 || true
   fail "$folder does not build; the whole log is build/log/build-$folder."
 }
 

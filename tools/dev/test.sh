@@ -71,6 +71,15 @@ check_counts() {
   fi
 }
 
+# ./dev bench of an emulated target: builds it, runs some works, and compares their bits with those of this machine.
+check_bench() {
+  if have python3; then
+    test_command "$1" bench tools/check/bench "$1"
+  else
+    row "$1" bench 1 0 0 1 - "no python3, so ./dev bench was not tested"
+  fi
+}
+
 # What can be tested of a built target: its ISAs, and the other jobs.
 jobs_of() {
   isas=$("build/$1/run-tests" --list-isas | tr -d '\r')
@@ -85,6 +94,7 @@ jobs_of() {
   [ "$1" != m4 ] || echo "m4 linked"
   case $1 in a72 | m4 | m7 | m55) echo "$1 stories" ;; esac
   case $1 in m0 | m4 | m7 | m55) echo "$1 firmware" ;; esac
+  case $1 in a72 | m0 | m4) echo "$1 bench" ;; esac
 }
 
 run_job() {
@@ -99,6 +109,7 @@ run_job() {
       ;;
     m0-symbols | m3-symbols) test_command "$1" symbols tools/check/integers_only "build/$1/tests/freestanding" ;;
     *-stories) test_command "$1" stories check_stories "$1" ;;
+    *-bench) check_bench "$1" ;;
     *-model) test_command "$1" model check_model ;;
     *-linked) test_command "$1" linked tools/check/linked "build/$1" ;;
     *-symbols) test_command "$1" symbols tools/check/symbols "build/$1/lib/libfovea.a" ;;
