@@ -68,6 +68,7 @@ struct nibble_product {
     for (int32_t g = 0; g < groups; ++g, tile += tile_step, bytes += group_bytes, scales += group_scales) {
       reg exact[M][regs];
       const auto* const x = reinterpret_cast<const int8_t*>(tile + chunks_at);
+      if (M <= 2) prefetch_weights(scales);
       if constexpr (Dot::multiplies_all_bytes)
         multiply_bytes<M>(tile + 4 * r, x, bytes, exact);
       else
@@ -157,11 +158,11 @@ struct nibble_product {
         sums[m][i] = Dot::add_pairs(Dot::spread(word_at(starts + 4 * m)), reinterpret_cast<reg>(pairs[m][i]));
   }
 
-  // Register i of the bytes of four numbers. Few rows prefetch what comes a page later.
+  // Register i of the bytes of four numbers.
   template <int M>
   static FOVEA_INLINE reg load_bytes(const unsigned char* bytes, int t, int i) {
     const unsigned char* const at = bytes + 64 * t + 4 * lanes * i;
-    if (M <= 2 && i % (lanes < 16 ? 2 : 1) == 0) __builtin_prefetch(at + 4096);
+    if (M <= 2 && i % (lanes < 16 ? 2 : 1) == 0) prefetch_weights(at);
     return Dot::load(at);
   }
   template <int Count>

@@ -48,8 +48,8 @@ using nibbles = nibble_product<nibble_dot, fixed_shape<8, 1, 1, 1>, fixed_shape<
 const fixed_kernel fixed_avx512vnni_kernel = fixed_kernel_of<stored, arranged>(
     FOVEA_FIXED_AVX512VNNI, {avx2_panels::pack_keys, avx2_panels::pack_values},
     {avx2_panels::pack_keys, avx2_panels::pack_value_words, 1, sizeof(two_deep)}, 4);
-const fixed_product fixed_avx512vnni_product = form_product<linear>::exact(FOVEA_FIXED_AVX512VNNI);
-const fixed_layer fixed_avx512vnni_layer = layer_of<form_product<linear>>::at(FOVEA_FIXED_AVX512VNNI);
+const fixed_product fixed_avx512vnni_product = form_product<linear, 4>::exact(FOVEA_FIXED_AVX512VNNI);
+const fixed_layer fixed_avx512vnni_layer = layer_of<form_product<linear, 4>>::at(FOVEA_FIXED_AVX512VNNI);
 const fixed_scaling fixed_avx512vnni_scaling = fixed_scaling_of<nibbles>(FOVEA_FIXED_AVX512VNNI);
 } // namespace fovea::fixed
 #endif
