@@ -6,8 +6,12 @@
 #include "lib/f32/workspace.hpp"
 #include "numerics.hpp"
 #include "problem.hpp"
+#include "stored_problem.hpp"
 
 namespace {
+
+const fovea::f32::core_profile profiles[] = {fovea::f32::amd_profile, fovea::f32::zen4_profile,
+                                             fovea::f32::other_profile};
 
 // The results of a call as a core of this profile computes them, in its own best scratch or in the least.
 std::vector<float> solve_as(const fovea::f32::core_profile& core, problem& p, const fovea_attention& a,
@@ -42,8 +46,49 @@ TEST_CASE("every_profile_gives_the_same_bits") {
       const std::vector<float> expected = solve(p, a);
       if (isas::promises_bits(isa) && isas::keeps_denormals(isa))
         CHECK(data::same_bits(expected, numerics::attend(a)));
-      for (const fovea::f32::core_profile& core : {fovea::f32::amd_profile, fovea::f32::other_profile})
+      for (const fovea::f32::core_profile& core : profiles)
         for (const bool least : {false, true}) CHECK(data::same_bits(solve_as(core, p, a, least), expected));
     });
   }
+}
+
+TEST_CASE("every_profile_gives_the_same_bits_of_stored_keys_and_values") {
+  constexpr int32_t f32 = FOVEA_F32, f16 = FOVEA_F16, bf16 = FOVEA_BF16, i8 = FOVEA_I8, rows = FOVEA_ROWS,
+                    panels = FOVEA_PANELS;
+  const stored::types types[] = {
+      {"panels of float16", f32, f16, f16, f32, panels},
+      {"panels of bfloat16, queries and results, too", bf16, bf16, bf16, bf16, panels},
+      {"rows of float16", f32, f16, f16, f32},
+      {"float keys, float16 values", f32, f32, f16, f32},
+      {"panels of bytes with scales", f32, i8, i8, f32, panels, panels, true},
+      {"panels of float16, panels of bytes", f32, f16, i8, f32, panels, panels},
+  };
+  const shape table[] = {
+      shape("decode of several heads and blocks").heads(5).dims(64).lengths(1, 600),
+      shape("odd dims").heads(3).dims(37, 21).lengths(1, 300),
+      shape("128 columns are two passes over values").heads(3).dims(24, 128).lengths(1, 350),
+      shape("two rows, a window that begins within a panel").heads(4, 2).dims(64).lengths(1, 520).window(300, 0),
+      shape("four rows a KV head").heads(8, 2).dims(64).lengths(1, 300),
+      shape("spans").heads(2).dims(16).lengths(1, 4500),
+  };
+  for (const stored::types& t : types)
+    for (const shape& s : table) {
+      INFO(doctest::String(t.why), ": ", doctest::String(s.why));
+      stored::stored_problem x(s, t);
+      isas::for_each([&](int32_t isa) {
+        const std::vector<float> expected = x.rounded(solve(x.p, x.p.call(isa)));
+        const fovea_attention a = x.call(isa);
+        for (const fovea::f32::core_profile& core : profiles) {
+          fovea::f32::plan plan;
+          REQUIRE(fovea::f32::make_any_plan(&a, plan) == FOVEA_OK);
+          plan.core = core;
+          plan.stored.as = fovea::f32::stored_forms_of(plan);
+          data::guarded<unsigned char> scratch(fovea::f32::best_scratch(plan));
+          x.wipe_results();
+          CHECK(fovea::f32::attend(plan, scratch.data(), scratch.size()) == FOVEA_OK);
+          CHECK((scratch.guards_hold() && x.guards_hold()));
+          CHECK(data::same_numbers(x.results(), expected));
+        }
+      });
+    }
 }

@@ -132,7 +132,7 @@ int32_t fovea_attend(const fovea_attention* call, void* scratch, size_t scratch_
   if (call && fovea::f32::is_idle(*call)) return FOVEA_OK;
   fovea::f32::plan p;
   if (const int32_t s = fovea::f32::make_any_plan(call, p)) return s;
-  if (p.stored.any()) p.stored.as = fovea::f32::stored_forms_at(p.isa);
+  if (p.stored.any()) p.stored.as = fovea::f32::stored_forms_of(p);
   return fovea::f32::attend(p, scratch, scratch_size);
 }
 

@@ -2,6 +2,7 @@
 #include "common/build.hpp"
 
 #include "f32/kernel.hpp"
+#include "f32/plan.hpp"
 #include "isa/table.hpp"
 #if defined(__x86_64__) || defined(__i386__)
 #include "platforms/x86/cpu.hpp"
@@ -61,12 +62,23 @@ const tile_kernel& tiles_at(int32_t place) {
   return *kernels[place];
 }
 
-const stored_forms& stored_forms_at(int32_t place) {
+static const stored_forms& stored_forms_at(int32_t place) {
   static const stored_forms* const forms[] = {
 #define FOVEA_ISA(name, constant, text) &operations<isa::name>::stored,
 #include "isa/list.hpp"
   };
   return *forms[place];
+}
+
+const stored_forms& stored_forms_of(const plan& p) {
+#if defined(__x86_64__) || defined(__i386__)
+  const bool halves = p.stored.k.dtype != FOVEA_I8 && p.stored.v.dtype != FOVEA_I8;
+  if (p.core.halves_by_avx2 && halves && p.rows <= 2 && isas[p.isa] == FOVEA_AVX512) {
+    const int32_t avx2 = find_isa(FOVEA_AVX2);
+    if (avx2 >= 0) return stored_forms_at(avx2);
+  }
+#endif
+  return stored_forms_at(p.isa);
 }
 
 template <class Job>
@@ -93,7 +105,11 @@ template void run_at(int32_t place, const columns_job& job);
 template void run_at(int32_t place, const plain_job& job);
 
 #if defined(__x86_64__) || defined(__i386__)
-core_profile profile_of_this_core() { return cpu_has<read_cpu>(cpu_of_amd) ? amd_profile : other_profile; }
+core_profile profile_of_this_core() {
+  if (cpu_has<read_cpu>(cpu_is_zen4)) return zen4_profile;
+  if (cpu_has<read_cpu>(cpu_of_amd)) return amd_profile;
+  return other_profile;
+}
 #endif
 
 } // namespace fovea::f32

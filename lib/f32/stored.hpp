@@ -88,7 +88,7 @@ struct stored_tensors {
   bool any() const { return (q.dtype | k.dtype | v.dtype | out.dtype) != FOVEA_F32; }
 };
 
-const stored_forms& stored_forms_at(int32_t place);
+const stored_forms& stored_forms_of(const plan& p);
 
 int32_t bytes_of_scale(const scale_table& s, int32_t argument); // of a number in the table
 

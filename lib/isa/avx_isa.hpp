@@ -104,9 +104,12 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
   static constexpr bool shuffles_bytes = true;
+  // A shift, a shuffle and a product of words, which no two pipes have to share.
   static FOVEA_INLINE reg byte_on_top(reg x, int i) {
-    return _mm256_castsi256_ps(
-        _mm256_shuffle_epi8(_mm256_castps_si256(x), _mm256_broadcastsi128_si256(byte_order(i))));
+    const __m256i bytes = _mm256_castps_si256(x);
+    if (i == 0) return _mm256_castsi256_ps(_mm256_slli_epi32(bytes, 24));
+    if (i == 2) return _mm256_castsi256_ps(_mm256_mullo_epi16(bytes, _mm256_set1_epi32(1 << 24)));
+    return _mm256_castsi256_ps(_mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(byte_order(i))));
   }
   static FOVEA_INLINE void store_halves(uint16_t* p, reg x) {
     const __m256i order = _mm256_broadcastsi128_si256(
@@ -180,8 +183,10 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
   }
   static constexpr bool shuffles_bytes = true;
   static FOVEA_INLINE reg byte_on_top(reg x, int i) {
-    return _mm512_castsi512_ps(
-        _mm512_shuffle_epi8(_mm512_castps_si512(x), _mm512_broadcast_i32x4(byte_order(i))));
+    const __m512i bytes = _mm512_castps_si512(x);
+    if (i == 0) return _mm512_castsi512_ps(_mm512_slli_epi32(bytes, 24));
+    if (i == 2) return _mm512_castsi512_ps(_mm512_mullo_epi16(bytes, _mm512_set1_epi32(1 << 24)));
+    return _mm512_castsi512_ps(_mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(byte_order(i))));
   }
   static FOVEA_INLINE void store_halves(uint16_t* p, reg x) {
     // clang-format off

@@ -16,12 +16,18 @@ inline uint64_t saved_registers() {
   return static_cast<uint64_t>(high) << 32 | low;
 }
 
-constexpr int32_t cpu_of_amd = 31; // a bit that is no ISA's
+constexpr int32_t cpu_of_amd = 31, cpu_is_zen4 = 30; // bits that are no ISA's
 
-// Bit i is set when ISA i can run; and cpu_of_amd.
+// Family 19h are Zen 3, which has no AVX-512, and Zen 4, which executes it in two halves.
+inline bool is_family_19h(uint32_t signature) {
+  return (signature >> 8 & 0xf) == 0xf && (signature >> 20 & 0xff) == 0xa;
+}
+
+// Bit i is set when ISA i can run; and cpu_of_amd, cpu_is_zen4.
 inline uint32_t read_cpu() {
   uint32_t a, b, c, d, b7 = 0, c7, d7, unused;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
+  const uint32_t signature = a;
   const bool has_7 = __get_cpuid_count(7, 0, &a, &b7, &c7, &d7);
   const uint64_t saved = (c & bit_OSXSAVE) ? saved_registers() : 0;
   const bool ymm = (saved & 0x6) == 0x6, zmm = (saved & 0xe6) == 0xe6;
@@ -34,7 +40,10 @@ inline uint32_t read_cpu() {
   if (fma) isas |= 1u << FOVEA_SCALAR;
   if (c & bit_SSE4_1) isas |= 1u << FOVEA_SSE41;
   if (avx2) isas |= 1u << FOVEA_AVX2;
-  if (avx2 && zmm && (b7 & wide) == wide) isas |= 1u << FOVEA_AVX512;
+  if (avx2 && zmm && (b7 & wide) == wide) {
+    isas |= 1u << FOVEA_AVX512;
+    if ((isas >> cpu_of_amd & 1) && is_family_19h(signature)) isas |= 1u << cpu_is_zen4;
+  }
   return isas;
 }
 

@@ -47,20 +47,60 @@ FOVEA_INLINE void by_few_rows(int row, int rows, Use use) {
   for (; row < end; ++row) use(stored_shape<Isa, 1>{}, row);
 }
 
-// Panels of one piece: keys from .. to-1 of a block, multiples of sixteen.
+// Panels of one piece: keys from .. to-1 of a block, multiples of sixteen. `next` is where reading goes on
+// behind them; null where nothing is to be prefetched.
 struct stored_panels {
   const void* at;
   int from, to, dim, depth;
+  const void* next;
 };
 
-template <class Isa, class Shape, class Element>
+// A tile reads many panels at once, in streams too short for the hardware to follow. Meanwhile it prefetches
+// what the next tile reads, line after line in the order of memory.
+class panels_ahead {
+ public:
+  static constexpr bool any = true;
+  // Of the tile of `panels` panels of so many bytes that begins with `key`.
+  panels_ahead(const stored_panels& k, int key, int panels, ptrdiff_t bytes) {
+    const int after = key + 16 * panels;
+    at_ = after < k.to ? reinterpret_cast<uintptr_t>(k.at) + (after - k.from) / 16 * static_cast<size_t>(bytes)
+                       : reinterpret_cast<uintptr_t>(k.next);
+  }
+  template <int Lines>
+  FOVEA_INLINE void fetch() {
+#pragma GCC unroll 8
+    for (int i = 0; i < Lines; ++i, at_ += 64) __builtin_prefetch(reinterpret_cast<const void*>(at_));
+  }
+
+ private:
+  uintptr_t at_; // may lie outside memory, so nothing may overflow
+};
+struct no_panels_ahead {
+  static constexpr bool any = false;
+  no_panels_ahead(const stored_panels&, int, int, ptrdiff_t) {}
+  template <int>
+  FOVEA_INLINE void fetch() {}
+};
+
+template <class Isa, class Shape, class Lines, class Element>
 FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, float* s, int key, Element) {
   accumulator<Isa, Shape> acc;
   acc.clear();
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(k.dim);
   const auto* at = static_cast<const typename Element::stored*>(k.at) + (key - k.from) / 16 * panel;
-  tile(rows_view<Isa, Shape::rows, ptrdiff_t>(q, k.dim), panels_view{at, panel, static_cast<ptrdiff_t>(16)},
-       k.dim, load_stored<Isa, Shape, Element>{}, acc);
+  const load_stored<Isa, Shape, Element> from;
+  rows_view<Isa, Shape::rows, ptrdiff_t> a(q, k.dim);
+  int left = k.dim;
+  if constexpr (Lines::any) {
+    constexpr int steps = 4 / Element::bytes; // a line of each panel
+    Lines lines(k, key, Shape::vectors, panel * Element::bytes);
+    for (; left >= steps; left -= steps, at += 16 * steps, a.move(steps)) {
+      lines.template fetch<Shape::vectors>();
+#pragma GCC unroll 4
+      for (int i = 0; i < steps; ++i) tile_step(a, i, at + 16 * i, panel, from, acc);
+    }
+  }
+  tile(a, panels_view{at, panel, static_cast<ptrdiff_t>(16)}, left, from, acc);
   load_stored<Isa, Shape, Element>::put_in_order(acc);
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + key + 16 * n); });
 }
@@ -82,8 +122,8 @@ FOVEA_INLINE bool take_from_top(accumulator<Isa, Shape>& acc) {
 template <class Shape>
 constexpr bool is_on_top = Shape::rows == 1 && Shape::vectors > 1;
 
-template <class Isa, class Shape, bool OnTop>
-FOVEA_INLINE void add_key_bytes(const int8_t* at, ptrdiff_t panel, const float* q, int dim,
+template <class Isa, class Shape, bool OnTop, class Lines>
+FOVEA_INLINE void add_key_bytes(const int8_t* at, ptrdiff_t panel, const float* q, int dim, Lines lines,
                                 accumulator<Isa, Shape>& acc) {
   rows_view<Isa, Shape::rows, ptrdiff_t> a(q, dim);
   const auto add = [&](int i, int n, const f32x16<Isa>& y) FOVEA_LAMBDA_INLINE {
@@ -103,7 +143,7 @@ FOVEA_INLINE void add_key_bytes(const int8_t* at, ptrdiff_t panel, const float* 
     } else {
 #pragma GCC unroll 8
       for (int n = 0; n < Shape::vectors; ++n) {
-        if constexpr (OnTop) prefetch_row<first_cache>(at + n * panel, Shape::vectors, panel);
+        lines.template fetch<1>();
         const quad<Isa> x(at + n * panel);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) add(i, n, OnTop ? x.step_on_top(i) : x.step(i));
@@ -117,17 +157,17 @@ FOVEA_INLINE void add_key_bytes(const int8_t* at, ptrdiff_t panel, const float* 
 template <class Isa, class Element>
 __attribute__((noinline)) void score_stored_panel(const stored_panels& k, const float* q, float* s, int key,
                                                   Element element) {
-  score_stored_tile<Isa, shape<1, 1>>(k, q, s, key, element);
+  score_stored_tile<Isa, shape<1, 1>, no_panels_ahead>(k, q, s, key, element);
 }
 
-template <class Isa, class Shape>
+template <class Isa, class Shape, class Lines>
 FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, float* s, int key, key_bytes) {
   accumulator<Isa, Shape> acc;
   acc.clear();
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(k.depth);
   const int8_t* at = static_cast<const int8_t*>(k.at) + (key - k.from) / 16 * panel;
   constexpr bool on_top = is_on_top<Shape>;
-  add_key_bytes<Isa, Shape, on_top>(at, panel, q, k.dim, acc);
+  add_key_bytes<Isa, Shape, on_top>(at, panel, q, k.dim, Lines(k, key, Shape::vectors, panel), acc);
   if constexpr (on_top)
     if (!take_from_top(acc)) {
       for (int n = 0; n < Shape::vectors; ++n) score_stored_panel<Isa>(k, q, s, key + 16 * n, key_bytes{});
@@ -140,7 +180,7 @@ FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, floa
 template <class Isa, class Shape>
 using shape_of_scores = std::conditional_t<Shape::rows == 1 && Isa::lanes == 16, shape<1, 8>, Shape>;
 
-template <class Isa, class Element>
+template <class Isa, class Element, class Lines>
 __attribute__((noinline)) void score_stored_panels(const stored_panels& panels, const float* q, float* s,
                                                    int row, int rows) {
   const stored_panels k = panels;
@@ -149,13 +189,27 @@ __attribute__((noinline)) void score_stored_panels(const stored_panels& panels, 
     using whole = shape_of_scores<Isa, decltype(shape_of_rows)>;
     int key = k.from;
     const int to = std::is_same_v<Element, key_bytes> && k.dim % 4 ? key : k.to;
+    using lines = std::conditional_t<whole::rows == 1, Lines, no_panels_ahead>;
     for (; key <= to - 16 * whole::vectors; key += 16 * whole::vectors)
-      score_stored_tile<Isa, whole>(k, rows_of_q(first), s + first * score_stride, key, Element{});
+      score_stored_tile<Isa, whole, lines>(k, rows_of_q(first), s + first * score_stride, key, Element{});
     if constexpr (whole::vectors > 1 || whole::rows > 1)
       for (; key < k.to; key += 16)
         for (int r = first; r < first + whole::rows; ++r)
           score_stored_panel<Isa>(k, rows_of_q(r), s + r * score_stride, key, Element{});
   });
+}
+
+// Of the cores that prefetch halves none takes wider registers for them.
+template <class Isa>
+using halves_ahead = std::conditional_t<Isa::lanes == 8, panels_ahead, no_panels_ahead>;
+
+// Where reading goes on behind the panels of a head: with the same keys of the next head, or with values.
+template <class Isa>
+const void* read_after_keys(const tile_job& job, int32_t kv_head, int64_t key) {
+  const plan& p = *job.p;
+  if (kv_head + 1 < job.kv_head + heads_of<Isa>(job)) return stored_keys(p, kv_head + 1, key).at;
+  if (job.chosen.values != value_source::stored) return nullptr;
+  return stored_values(p, job.kv_head, p.stored.v.panels ? key & -64 : larger(key, p.see.first_key)).at;
 }
 
 // Panels from key .. to-1 of a block: as they stand, or packed from rows, as many as one pass takes.
@@ -166,7 +220,8 @@ FOVEA_INLINE stored_panels panels_from(const tile_job& job, const block& b, int3
   const stored_tensor& k = p.stored.k;
   if (k.panels) {
     const stored_place place = stored_keys(p, kv_head, b.first_key + key);
-    return {place.at, key, static_cast<int>(smaller(to, place.end - b.first_key)) & -16, p.dim, k.width};
+    const int end = static_cast<int>(smaller(to, place.end - b.first_key)) & -16;
+    return {place.at, key, end, p.dim, k.width, read_after_keys<Isa>(job, kv_head, b.first_key + key)};
   }
   const int64_t room = smaller(job.w->panel_room * int64_t{4} / k.bytes, stored_row_panels);
   const int end = static_cast<int>(smaller(to, key + 16 * room));
@@ -174,7 +229,7 @@ FOVEA_INLINE stored_panels panels_from(const tile_job& job, const block& b, int3
   char* panel = reinterpret_cast<char*>(job.w->panels);
   for (int at = key; at < end; at += 16, panel += panel_bytes)
     pack_words<Isa>(p, kv_head, b.first_key + at, panel);
-  return {job.w->panels, key, end, p.dim, p.dim};
+  return {job.w->panels, key, end, p.dim, p.dim, nullptr};
 }
 
 template <class Isa>
@@ -184,10 +239,13 @@ void score_stored(const tile_job& job, const block& b, int32_t kv_head, int row,
     for (int key = from & -16; key < to;) {
       const stored_panels k = panels_from<Isa>(job, b, kv_head, key, up16(to));
       if (p.stored.k.bytes == 1)
-        score_stored_panels<Isa, key_bytes>(k, job.w->q, job.w->s, row, rows);
+        score_stored_panels<Isa, key_bytes, panels_ahead>(k, job.w->q, job.w->s, row, rows);
       else
         with_halves(p.stored.k.dtype, [&](auto element) {
-          score_stored_panels<Isa, decltype(element)>(k, job.w->q, job.w->s, row, rows);
+          const auto score = p.core.prefetches_stored
+                                 ? score_stored_panels<Isa, decltype(element), halves_ahead<Isa>>
+                                 : score_stored_panels<Isa, decltype(element), no_panels_ahead>;
+          score(k, job.w->q, job.w->s, row, rows);
         });
       key = k.to;
     }
