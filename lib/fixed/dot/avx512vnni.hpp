@@ -90,7 +90,42 @@ struct avx512_registers {
 };
 
 using avx512vnni_keys = vnni_keys<avx512_registers>;
-using avx512vnni_values = word_quads<avx512_registers>;
+
+// Values are the signed operand as they stand. A weight is two unsigned bytes, each with a sum of its own:
+// widening values to words would take two shuffles for each two products.
+struct avx512vnni_values : avx512_registers, dot_defaults {
+  using element = int8_t; // four low bytes and four high bytes, then the next four weights
+  struct acc {
+    reg low, high;
+  };
+  using piece = reg;
+  using chunk = const int8_t*;
+  static constexpr int rows = 1, group = 4, deep = 4, slices = 1, regs = 1, piece_step = 64, planes = 2,
+                       block_step = 128;
+  static constexpr bool resumes = true;
+  static FOVEA_INLINE chunk take(const int8_t* a) { return a; }
+  static FOVEA_INLINE void load_column(const int8_t* b, reg (&y)[1]) {
+    y[0] = load(b);
+    asm("" : "+v"(y[0]));
+  }
+  template <int Step>
+  static FOVEA_INLINE void add(acc& sum, reg y, chunk x) {
+    int32_t low, high;
+    std::memcpy(&low, x, sizeof low);
+    std::memcpy(&high, x + 4, sizeof high);
+    dot_bytes(sum.low, spread(low), y);
+    dot_bytes(sum.high, spread(high), y);
+  }
+  template <class Start>
+  static FOVEA_INLINE void begin(acc (&sum)[1], Start start) {
+    sum[0] = {spread(start(0)), spread(0)};
+  }
+  static FOVEA_INLINE void fold(const acc (&sum)[1], int, reg (&out)[1]) {
+    out[0] = avx512_registers::add(sum[0].low, _mm512_slli_epi32(sum[0].high, 8));
+  }
+  static FOVEA_INLINE void resume(acc (&sum)[1], const int32_t* from) { sum[0] = {load(from), spread(0)}; }
+  static FOVEA_INLINE void resume(acc (&sum)[1], const reg (&x)[1]) { sum[0] = {x[0], spread(0)}; }
+};
 
 // Constants are pinned to registers: gcc would compute them again for each row.
 struct avx512_weigher : distances_below<avx512_registers> {
@@ -147,10 +182,18 @@ struct avx512_weigher : distances_below<avx512_registers> {
     }
   }
 
+  // Thirty-two weights, as the dot of values takes them: words, or low and high bytes of each four.
+  static FOVEA_INLINE void store_weights(int16_t* p, int register_of, reg y) { store(p + 32 * register_of, y); }
+  FOVEA_INLINE void store_weights(int8_t* p, int register_of, reg y) const {
+    const reg order = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
+    store(p + 64 * register_of, _mm512_shuffle_epi8(y, order));
+  }
+
   // Returns by how many octaves the reference rises. If it does, only the whole octaves of the distances and
   // the sum so far change.
-  template <int Keys>
-  FOVEA_INLINE int weigh(const int16_t* distances, int16_t* p, int32_t* sum, const int16_t* factors) const {
+  template <int Keys, class Element>
+  FOVEA_INLINE int weigh(const int16_t* distances, Element* p, int32_t* sum, const int16_t* factors) const {
     constexpr int count = Keys / 32;
     reg y[count], k[count], sums = load(sum);
 #pragma GCC unroll 2
@@ -170,7 +213,7 @@ struct avx512_weigher : distances_below<avx512_registers> {
       y[h] = _mm512_avg_epu16(_mm512_srlv_epi16(_mm512_add_epi16(y[h], y[h]), k[h]), _mm512_setzero_si512());
       sums = _mm512_dpwssd_epi32(sums, y[h], one);
       if (factors) y[h] = _mm512_mulhrs_epi16(y[h], load(factors + 32 * h));
-      store(p + 32 * h, y[h]);
+      store_weights(p, h, y[h]);
     }
     store(sum, sums);
     return rise;
