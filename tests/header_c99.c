@@ -29,7 +29,8 @@ static FOVEA_CACHE_ALIGN unsigned char
 static const int32_t dtypes[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I16};
 static const int32_t layouts[] = {FOVEA_ROWS, FOVEA_PANELS};
 static const int32_t isas[] = {FOVEA_ISA_BEST, FOVEA_SCALAR, FOVEA_SSE41,  FOVEA_AVX2,
-                               FOVEA_AVX512,   FOVEA_NEON,   FOVEA_NEON64, FOVEA_SCALAR_NO_FMA};
+                               FOVEA_AVX512,   FOVEA_NEON,   FOVEA_NEON64, FOVEA_SCALAR_NO_FMA,
+                               FOVEA_HELIUM};
 static const int32_t flags = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
 
 /* Structs keep their sizes from version to version; a pattern stands in what were reserved words. */
@@ -71,7 +72,7 @@ static int attends_by_pattern(void) {
 
 static int constants_are_right(void) {
   const int32_t status = FOVEA_RANGE | FOVEA_ARG_PART << 8;
-  return dtypes[0] == 0 && dtypes[4] == 4 && layouts[1] == 1 && isas[0] == 0 && FOVEA_ISA_END == 8 &&
+  return dtypes[0] == 0 && dtypes[4] == 4 && layouts[1] == 1 && isas[0] == 0 && FOVEA_ISA_END == 9 &&
          flags == 15 && FOVEA_OK == 0 && FOVEA_REASON(status) == FOVEA_RANGE &&
          FOVEA_ARGUMENT(status) == FOVEA_ARG_PART && FOVEA_UP16(0) == 0 && FOVEA_UP16(1) == 16 &&
          FOVEA_UP16(16) == 16 && FOVEA_UP16(17) == 32 && FOVEA_VERSION >= 100;

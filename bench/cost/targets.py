@@ -54,7 +54,7 @@ TARGETS = [
     _board("m0", "mps2-an385", "thumb"),
     _board("m3", "mps2-an385", "scalar"),
     _board("m4", "mps2-an386", "dsp", floats="scalar"),
-    _board("m55", "mps3-an547", "helium"),
+    _board("m55", "mps3-an547", "helium", floats="helium"),
 ]
 
 

@@ -34,7 +34,7 @@
 
 // 3. Kernels: FOVEA_WITH_<ISA> is 1 for those that this build holds. The files of all others become empty.
 #include "isa/list.hpp"
-#if !(FOVEA_WITH_SCALAR || FOVEA_WITH_SCALAR_NO_FMA) || \
+#if !(FOVEA_WITH_SCALAR || FOVEA_WITH_SCALAR_NO_FMA || FOVEA_WITH_HELIUM) || \
     !(FOVEA_WITH_FIXED_SCALAR || FOVEA_WITH_FIXED_CORTEX_M)
 #error "FOVEA_WITH_...: name all kernels of this build, a scalar one among them, or none"
 #endif

@@ -59,7 +59,9 @@ struct isa_defaults {
   static constexpr bool shuffles_bytes = false;
   // The largest tiles prefetch values.
   static constexpr bool fetches_values = false;
-  // Attention takes rows one by one, in little code: kernel/compact.hpp. Wants one lane.
+  // Attention takes rows one by one, in little code: kernel/compact.hpp. Wants one lane; or four, and
+  // larger(a, b), which drops a NaN, add_sixteens(by, count, row, stride, x) and multiply_rows(q, dim, k,
+  // stride, s, count): kernel/lane_steps.hpp.
   static constexpr bool by_row = false;
   // Rows of several KV heads that may share a tile; 0 where that does not pay.
   static constexpr int batched_rows = 0;
@@ -107,7 +109,7 @@ constexpr bool keeps_contract() {
   static_assert(sizeof(reg) == Isa::lanes * sizeof(float), "a register is its lanes and nothing else");
   static_assert(Isa::rows % largest_rows(typename Isa::shapes{}) == 0, "rows are groups of the first shape");
   static_assert(smallest_rows(typename Isa::shapes{}) == 1, "the last shape has one row");
-  static_assert(!Isa::by_row || Isa::lanes == 1, "row by row is for plain floats");
+  static_assert(!Isa::by_row || Isa::lanes == 1 || Isa::lanes == 4, "row by row is for small cores");
   static_assert(smallest_rows(typename Isa::product_shapes{}) == 1, "here, too");
 
   static_assert(std::is_same_v<decltype(&Isa::load), reg (*)(const float*)>, "load");
@@ -146,6 +148,15 @@ constexpr bool keeps_contract() {
   }
 
   // What a flag promises.
+  if constexpr (Isa::by_row && Isa::lanes > 1) {
+    using sums = reg(&)[16 / Isa::lanes];
+    static_assert(std::is_same_v<decltype(&Isa::add_sixteens),
+                                 void (*)(const float*, int, const float*, ptrdiff_t, sums)>,
+                  "add_sixteens");
+    static_assert(std::is_same_v<decltype(&Isa::multiply_rows),
+                                 void (*)(const float*, int, const float*, ptrdiff_t, float*, int)>,
+                  "multiply_rows");
+  }
   if constexpr (Isa::pin_sums_from != Isa::never || Isa::by_lane)
     static_assert(std::is_same_v<decltype(&Isa::add_product), void (*)(reg&, reg, reg)>, "add_product");
   if constexpr (Isa::by_lane)

@@ -14,7 +14,8 @@
 
 #if !defined(FOVEA_WITH_SCALAR) && !defined(FOVEA_WITH_SCALAR_NO_FMA) && !defined(FOVEA_WITH_SSE41) && \
     !defined(FOVEA_WITH_AVX2) && !defined(FOVEA_WITH_AVX512) && !defined(FOVEA_WITH_NEON) &&           \
-    !defined(FOVEA_WITH_NEON64) && !defined(FOVEA_WITH_FIXED_SCALAR) && !defined(FOVEA_WITH_FIXED_CORTEX_M)
+    !defined(FOVEA_WITH_NEON64) && !defined(FOVEA_WITH_HELIUM) && !defined(FOVEA_WITH_FIXED_SCALAR) && \
+    !defined(FOVEA_WITH_FIXED_CORTEX_M)
 
 // Floats. Without an instruction for fma each product would be a call of libm, five to seventeen times
 // slower.
@@ -111,6 +112,9 @@ FOVEA_ISA(neon, FOVEA_NEON, "neon")
 #endif
 #if FOVEA_WITH_NEON64 || FOVEA_ALL_ISAS
 FOVEA_ISA(neon64, FOVEA_NEON64, "neon64")
+#endif
+#if FOVEA_WITH_HELIUM || FOVEA_ALL_ISAS
+FOVEA_ISA(helium, FOVEA_HELIUM, "helium")
 #endif
 #undef FOVEA_ISA
 #endif

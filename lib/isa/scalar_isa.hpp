@@ -174,6 +174,12 @@ struct scalar_isa : isa_defaults {
   }
 };
 
+// The same for single numbers beside the registers of an ISA, whose file compiles a copy of its own.
+template <class Isa>
+struct plain_floats : scalar_isa {};
+template <class Isa>
+using plain_of = std::conditional_t<Isa::lanes == 1, Isa, plain_floats<Isa>>;
+
 struct no_fma_isa : scalar_isa {
   static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return a * b + c; }
 };

@@ -3,6 +3,7 @@
 #pragma once
 #include "common/hot.hpp"
 #include "f32/kernel.hpp"
+#include "f32/kernel/lane_steps.hpp"
 #include "f32/kernel/modify.hpp"
 #include "f32/kernel/output.hpp"
 #include "f32/kernel/row_run.hpp"
@@ -11,13 +12,15 @@
 
 namespace fovea::f32 {
 
-constexpr int path_keys = 64; // of which it is found at a time whether they are on the path of a tree: on the stack
+constexpr int path_keys =
+    64; // of which it is found at a time whether they are on the path of a tree: on the stack
 constexpr int loaded_keys = 16; // of another type, that become floats at a time, and columns of their values
 
 template <class Isa>
 class compact_attention : row_of_run<Isa> {
   using of_run = row_of_run<Isa>;
-  using steps = row_steps<Isa>;
+  using steps = steps_of<Isa>;
+  using one = plain_of<Isa>; // for single numbers
   using gathered = typename steps::gathered;
   using factors = typename steps::factors;
   using of_run::in_panels_;
@@ -307,7 +310,7 @@ class compact_attention : row_of_run<Isa> {
       for (int run = b.first_run; run < 2; ++run) {
         const int to = b.to[run] < at + path_keys ? b.to[run] : at + path_keys;
         for (int j = b.from[run] > at ? b.from[run] : at; j < to; ++j)
-          s_[j] = modified<Isa>(p_.modify, bias, j, s_[j], in_tree ? &path : nullptr, j - at);
+          s_[j] = modified<one>(p_.modify, bias, j, s_[j], in_tree ? &path : nullptr, j - at);
       }
     }
   }
@@ -372,11 +375,12 @@ class compact_attention : row_of_run<Isa> {
   template <int Columns>
   FOVEA_HOT void add_values(const block_of_row& b, int c, bool by_key, float* o, bool opens,
                             const factors& f) const {
-    steps::template gather_columns<Columns>(o + c, opens, f, [&](float* x) FOVEA_LAMBDA_INLINE {
+    const int count = steps::template columns_from<Columns>(c, p_.v_dim);
+    steps::template gather_columns<Columns>(o + c, count, opens, f, [&](auto& x) FOVEA_LAMBDA_INLINE {
       each_stretch(b, by_key, 0, [&](int from, int to) FOVEA_LAMBDA_INLINE {
         while (from < to) {
-          const values v = values_from(b.first, from, to, c, Columns);
-          steps::template add_keys<Columns>(s_ + from, v.end - from, v.at, v.stride, x);
+          const values v = values_from(b.first, from, to, c, count);
+          steps::template add_keys<Columns>(s_ + from, v.end - from, v.at, v.stride, count, x);
           from = v.end;
         }
       });
@@ -386,7 +390,7 @@ class compact_attention : row_of_run<Isa> {
   void finish(gathered& all) {
     const float total = steps::sum_of_lanes(all.sum);
     const float factor = p_.modify.sinks || p_.modify.lse ? end_with_options(total, all.top)
-                                                          : inverse_of<Isa>({{total}}).r[0];
+                                                          : inverse_of<one>({{total}}).r[0];
     float* const out = p_.out.data ? output_row() : all.o;
     steps::write_output(all.o, factor, p_.v_dim, out);
     if (p_.stored.out.dtype != FOVEA_F32) p_.stored.as.rows->write_row(p_, head_, query_, out);
@@ -394,7 +398,7 @@ class compact_attention : row_of_run<Isa> {
   }
   __attribute__((noinline)) float end_with_options(float total, float top) const {
     const modifiers& m = p_.modify;
-    const auto end = end_of<Isa>({{total}}, {{top}}, {{m.sinks ? m.sinks[head_] : minus_infinity}});
+    const auto end = end_of<one>({{total}}, {{top}}, {{m.sinks ? m.sinks[head_] : minus_infinity}});
     if (m.lse) m.lse[head_ * p_.queries + query_] = end.lse.r[0];
     return end.factor.r[0];
   }

@@ -1,4 +1,4 @@
-// fovea_attend_plain on cores without vectors: a row sees one run of keys, of floats, and no option.
+// fovea_attend_plain on microcontrollers: a row sees one run of keys, of floats, and no option.
 #pragma once
 #include "f32/kernel/row_run.hpp"
 #include "f32/plain.hpp"
@@ -38,10 +38,10 @@ class plain_attention : row_of_run<Isa> {
   }
 };
 
-// Only for plain floats: where there are vectors, fovea_attend's kernels serve these calls.
+// Not where attention takes tiles: there fovea_attend's kernels serve these calls.
 template <class Isa>
 void attend_plain(const plain_job& job) {
-  if constexpr (Isa::lanes == 1) plain_attention<Isa>(job).attend();
+  if constexpr (Isa::lanes == 1 || Isa::by_row) plain_attention<Isa>(job).attend();
 }
 
 } // namespace fovea::f32

@@ -11,8 +11,6 @@ namespace fovea::f32 {
 
 // An ISA that flushes denormals takes one number at a time.
 template <class Isa>
-struct plain_floats : scalar_isa {};
-template <class Isa>
 using exact_isa = std::conditional_t<Isa::keeps_denormals, Isa, plain_floats<Isa>>;
 
 template <class Isa>

@@ -1,8 +1,8 @@
 // A row that sees one run of keys, of floats, and no option: all of fovea_attend_plain, and the rows of
 // fovea_attend on small cores that are no more than that.
 #pragma once
+#include "f32/kernel/lane_steps.hpp"
 #include "f32/kernel/output.hpp"
-#include "f32/kernel/row_steps.hpp"
 
 namespace fovea::f32 {
 
@@ -18,9 +18,9 @@ struct floats_of_head {
 };
 
 template <class Isa>
-class row_of_run : protected row_steps<Isa> {
+class row_of_run : protected steps_of<Isa> {
  protected:
-  using steps = row_steps<Isa>;
+  using steps = steps_of<Isa>;
   using gathered = typename steps::gathered;
   using factors = typename steps::factors;
 
@@ -44,7 +44,7 @@ class row_of_run : protected row_steps<Isa> {
       steps::join(all, span, p_.v_dim);
     }
     const float total = steps::sum_of_lanes(all.sum);
-    steps::write_output(all.o, inverse_of<Isa>({{total}}).r[0], p_.v_dim, out);
+    steps::write_output(all.o, inverse_of<plain_of<Isa>>({{total}}).r[0], p_.v_dim, out);
   }
 
   // The keys of a span from `from` on, one at least.

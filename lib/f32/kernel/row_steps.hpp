@@ -7,6 +7,7 @@
 #include "common/hot.hpp"
 #include "f32/kernel/exp2.hpp"
 #include "f32/plan.hpp"
+#include "isa/scalar_isa.hpp"
 
 namespace fovea::f32 {
 
@@ -49,14 +50,16 @@ struct row_steps {
   }
   // A row of q times the scale. Where a finite q times the scale overflows, the row takes its scale in two
   // parts, and true is returned: its scores are to be stretched.
+  template <class Steps = row_steps>
   static FOVEA_INLINE bool scale_query(const plan& p, const float* q, float* to) {
-    multiply<false>(q, p.scale, p.dim, to);
-    return p.stretch != 0 && stretches(p, q, to);
+    Steps::template multiply<false>(q, p.scale, p.dim, to);
+    return p.stretch != 0 && stretches<Steps>(p, q, to);
   }
+  template <class Steps>
   static __attribute__((noinline)) bool stretches(const plan& p, const float* q, float* to) {
     bool stretched = false;
     for (int c = 0; c < p.dim; ++c) stretched |= !is_finite(to[c]) && is_finite(q[c]);
-    if (stretched) multiply<false>(q, p.shrunk, p.dim, to);
+    if (stretched) Steps::template multiply<false>(q, p.shrunk, p.dim, to);
     return stretched;
   }
   static void stretch_scores(const plan& p, float* s, int from, int to) {
@@ -205,21 +208,25 @@ struct row_steps {
   }
   // Scores of one run of keys become weights, all of them, and `sum` theirs. Returns their reference.
   static FOVEA_HOT float weigh_run(float* scores, int from, int to, float* sum) {
+    return weigh_by<row_steps>(scores, from, to, sum);
+  }
+  template <class Steps>
+  static FOVEA_INLINE float weigh_by(float* scores, int from, int to, float* sum) {
     float *s = scores + from, *const end = scores + to;
-    const float reference = reference_of(largest(s, end, lowest));
+    const float reference = reference_of(Steps::largest(s, end, lowest));
     float base = reference;
     if (!is_exact(reference)) {
       move_scores(s, end, reference);
       base = 0;
     }
-    clear_sum(sum);
-    weigh(scores, from, to, base, sum);
+    Steps::clear_sum(sum);
+    Steps::weigh(scores, from, to, base, sum);
     return reference;
   }
 
   // Weights times columns of V, keys ascending. `add` gets as many sums as columns, and adds to them.
   template <int Columns, class Add>
-  static FOVEA_INLINE void gather_columns(float* o, bool opens, const factors& f, Add add) {
+  static FOVEA_INLINE void gather_columns(float* o, int, bool opens, const factors& f, Add add) {
     float x[Columns];
 #pragma GCC unroll 16
     for (int n = 0; n < Columns; ++n) x[n] = 0;
@@ -230,7 +237,7 @@ struct row_steps {
     if (!opens) join_floats(o, later, Columns, f);
   }
   template <int Columns>
-  static FOVEA_INLINE void add_keys(const float* weights, int count, const float* v, ptrdiff_t stride,
+  static FOVEA_INLINE void add_keys(const float* weights, int count, const float* v, ptrdiff_t stride, int,
                                     float* x) {
     const auto add_key = [&]() FOVEA_LAMBDA_INLINE {
       const float weight = *weights++;
@@ -247,8 +254,9 @@ struct row_steps {
   template <int Columns>
   static FOVEA_HOT void add_rows(const float* weights, int count, const float* v, ptrdiff_t stride, float* o,
                                  bool opens, const factors& f) {
-    gather_columns<Columns>(
-        o, opens, f, [&](float* x) FOVEA_LAMBDA_INLINE { add_keys<Columns>(weights, count, v, stride, x); });
+    gather_columns<Columns>(o, Columns, opens, f, [&](auto& x) FOVEA_LAMBDA_INLINE {
+      add_keys<Columns>(weights, count, v, stride, Columns, x);
+    });
   }
   static FOVEA_INLINE void add_rows(const float* weights, int count, const float* v, ptrdiff_t stride,
                                     int v_dim, float* o, bool opens, const factors& f) {
@@ -266,6 +274,11 @@ struct row_steps {
       c += 8;
     }
     for (; c < v_dim; ++c) use(std::integral_constant<int, 1>{}, c);
+  }
+  // How many of these the row has.
+  template <int Columns>
+  static FOVEA_INLINE int columns_from(int, int) {
+    return Columns;
   }
 };
 

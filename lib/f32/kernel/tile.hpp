@@ -208,12 +208,18 @@ FOVEA_INLINE void tile_by_lane(Rows& a, panels_view<Stored, Places>& b, int& dep
   a.move(depth & -8), depth &= 7, b.at = columns.at[0];
 }
 
+// One row by one vector, where the ISA has a loop for that.
+template <class Isa, class Shape>
+constexpr bool is_sixteen = Isa::by_row && Isa::lanes > 1 && Shape::rows* Shape::vectors* Shape::lanes == 16;
+
 // Two steps a turn: one more and compilers spill accumulators. Cores without vectors have few registers for
 // pointers to many rows, and move them less.
 template <class Rows, class Stored, class Places, class Load, class Isa, class Shape>
 FOVEA_INLINE void tile(Rows a, panels_view<Stored, Places> b, int depth, Load from,
                        accumulator<Isa, Shape>& acc) {
   if constexpr (Isa::by_lane && Load::whole) tile_by_lane(a, b, depth, from, acc);
+  if constexpr (is_sixteen<Isa, Shape> && std::is_same_v<Stored, float> && Load::whole)
+    return Isa::add_sixteens(a.row(0), depth, b.at, b.step, acc.at[0][0].r);
   constexpr int turn = Isa::lanes > 1 || Shape::rows < 4 ? 2 : 4;
   for (; depth >= turn; depth -= turn, a.move(turn), b.at += turn * b.step)
 #pragma GCC unroll 4
