@@ -53,8 +53,7 @@ TEST_CASE("every_profile_gives_the_same_bits") {
 }
 
 TEST_CASE("every_profile_gives_the_same_bits_of_stored_keys_and_values") {
-  constexpr int32_t f32 = FOVEA_F32, f16 = FOVEA_F16, bf16 = FOVEA_BF16, i8 = FOVEA_I8, rows = FOVEA_ROWS,
-                    panels = FOVEA_PANELS;
+  constexpr int32_t f32 = FOVEA_F32, f16 = FOVEA_F16, bf16 = FOVEA_BF16, i8 = FOVEA_I8, panels = FOVEA_PANELS;
   const stored::types types[] = {
       {"panels of float16", f32, f16, f16, f32, panels},
       {"panels of bfloat16, queries and results, too", bf16, bf16, bf16, bf16, panels},
@@ -67,7 +66,11 @@ TEST_CASE("every_profile_gives_the_same_bits_of_stored_keys_and_values") {
       shape("decode of several heads and blocks").heads(5).dims(64).lengths(1, 600),
       shape("odd dims").heads(3).dims(37, 21).lengths(1, 300),
       shape("128 columns are two passes over values").heads(3).dims(24, 128).lengths(1, 350),
-      shape("two rows, a window that begins within a panel").heads(4, 2).dims(64).lengths(1, 520).window(300, 0),
+      shape("two rows, a window that begins within a panel")
+          .heads(4, 2)
+          .dims(64)
+          .lengths(1, 520)
+          .window(300, 0),
       shape("four rows a KV head").heads(8, 2).dims(64).lengths(1, 300),
       shape("spans").heads(2).dims(16).lengths(1, 4500),
   };
