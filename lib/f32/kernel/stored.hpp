@@ -23,11 +23,10 @@ constexpr stored_by_row stored_by_row_of = {load_stored_query<Isa>, load_stored_
                                             load_stored_values<Isa>, scale_row_by<Isa>,
                                             write_stored_row<Isa>};
 
-// Row by row one number is converted at a time: little code, and denormals stay.
 template <class Isa>
 constexpr stored_forms stored_forms_of() {
   if constexpr (Isa::by_row)
-    return {nullptr, &stored_by_row_of<plain_of<Isa>>};
+    return {nullptr, &stored_by_row_of<Isa>};
   else
     return {&stored_tiles_of<Isa>, nullptr};
 }

@@ -1,6 +1,8 @@
-// Loads and stores of other types for attention row by row.
+// Loads and stores of other types for attention row by row. Panels of bytes have the order of the integer
+// kernel of the core, and become floats one by one.
 #pragma once
 #include "f32/kernel/stored_rows.hpp"
+#include "isa/scalar_isa.hpp"
 
 namespace fovea::f32 {
 
@@ -15,7 +17,7 @@ void load_stored_keys(const plan& p, int32_t kv_head, int64_t key, int count, fl
   const stored_tensor& k = p.stored.k;
   const char* at = static_cast<const char*>(stored_keys(p, kv_head, k.panels ? key & -16 : key).at);
   if (k.panels && k.bytes == 1)
-    return expand_key_panel<Isa>(reinterpret_cast<const int8_t*>(at), p.dim, k.width, out);
+    return expand_key_panel<plain_of<Isa>>(reinterpret_cast<const int8_t*>(at), p.dim, k.width, out);
   if (k.panels) return to_floats<Isa>(k.dtype, at, 16 * static_cast<ptrdiff_t>(p.dim), out);
   for (; count > 0; --count, at += k.token * k.bytes, out += p.dim) to_floats<Isa>(k.dtype, at, p.dim, out);
 }
@@ -27,7 +29,8 @@ void load_stored_values(const plan& p, int32_t kv_head, int64_t key, int count, 
   if (v.panels) {
     const int first = static_cast<int>(key & 63);
     const auto* panel = static_cast<const int8_t*>(stored_values(p, kv_head, key - first).at);
-    return expand_columns<Isa>(panel, columns.first, columns.count, first, first + count, out, stride);
+    return expand_columns<plain_of<Isa>>(panel, columns.first, columns.count, first, first + count, out,
+                                         stride);
   }
   while (count > 0) {
     const stored_place place = stored_values(p, kv_head, key);
@@ -51,7 +54,7 @@ void scale_row_by(const plan& p, bool by_keys, int32_t kv_head, int64_t block, i
       if (first >= place.end) place = place_of_scales(p, by_keys, kv_head, first);
       fetch_scales(place, first, scales);
     }
-    if (by_keys || s[j] != 0) s[j] = Isa::mul(s[j], scales[j % 16]);
+    if (by_keys || s[j] != 0) s[j] = plain_of<Isa>::mul(s[j], scales[j % 16]);
   }
 }
 
