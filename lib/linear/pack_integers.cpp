@@ -68,10 +68,17 @@ struct four_bits {
   unsigned char bytes[16];
 };
 
-float signed_largest(const float (&x)[group_depth]) { // the first of the largest sizes
+// The first of the largest sizes. Sizes are compared as integers: of floats, clang 19 at -O3 makes a comparison
+// without the sign taken away (an fabs of a select that may be 0 is lost).
+float signed_largest(const float (&x)[group_depth]) {
   float largest = 0;
-  for (const float each : x)
-    if (size_of(each) > size_of(largest)) largest = each;
+  uint32_t size = 0;
+  for (const float each : x) {
+    const uint32_t size_of_each = bits_of(each) & 0x7fffffff;
+    if (size_of_each <= size) continue;
+    size = size_of_each;
+    largest = each;
+  }
   return largest;
 }
 
