@@ -1,5 +1,5 @@
 // Helium's floats (MVE-F, Cortex-M55 and M85): eight registers of four lanes. They flush denormals to zero.
-// LT and LE hold for a NaN, too, so comparisons are GT, GE and EQ.
+// LT and LE hold for a NaN, too, so comparisons are GT, GE, EQ and NE.
 #pragma once
 #include <arm_mve.h>
 
@@ -30,16 +30,18 @@ struct helium_isa : isa_defaults {
     return reg{a[0] / b[0], a[1] / b[1], a[2] / b[2], a[3] / b[3]};
   }
   static FOVEA_INLINE reg abs(reg x) { return vabsq_f32(x); }
-  static FOVEA_INLINE reg max(reg x, reg floor) { return vpselq_f32(floor, x, vcmpgtq_f32(any(floor), x)); }
+  static FOVEA_INLINE reg max(reg x, reg floor) {
+    return vpselq_f32(floor, x, vcmpgtq_f32(opaque(floor), x));
+  }
   static FOVEA_INLINE reg min(reg x, reg ceiling) {
-    return vpselq_f32(ceiling, x, vcmpgtq_f32(x, any(ceiling)));
+    return vpselq_f32(ceiling, x, vcmpgtq_f32(x, opaque(ceiling)));
   }
   // As the fixed tree: i and i + 2, then to one.
   static FOVEA_INLINE float sum_tree(reg x) { return (x[0] + x[2]) + (x[1] + x[3]); }
   static FOVEA_INLINE float largest(reg x) { return vmaxnmvq_f32(-__builtin_inff(), x); }
-  static FOVEA_INLINE bool any_nan(reg x) { return vcmpneq_f32(x, any(x)) != 0; }
+  static FOVEA_INLINE bool any_nan(reg x) { return vcmpneq_f32(x, opaque(x)) != 0; }
   static FOVEA_INLINE reg inside(reg lane, float from, float to, reg a, reg b) {
-    return vpselq_f32(a, b, vcmpgtq_m_f32(any(spread(to)), lane, vcmpgeq_n_f32(lane, from)));
+    return vpselq_f32(a, b, vcmpgtq_m_f32(opaque(spread(to)), lane, vcmpgeq_n_f32(lane, from)));
   }
   static FOVEA_INLINE reg if_equal(reg x, float value, reg a, reg b) {
     return vpselq_f32(a, b, vcmpeqq_n_f32(x, value));
@@ -180,9 +182,9 @@ struct helium_isa : isa_defaults {
   }
 
  private:
-  // Hides from clang what x is. Beside a number that all lanes have it takes LT for GT, and x != x for never
-  // true.
-  static FOVEA_INLINE reg any(reg x) {
+  // Hides from clang 19 what x is. It would turn GT around into LT beside a number that all lanes have, and
+  // x != x into a test that no NaN passes.
+  static FOVEA_INLINE reg opaque(reg x) {
     __asm__("" : "+w"(x));
     return x;
   }

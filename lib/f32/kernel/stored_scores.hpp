@@ -63,8 +63,9 @@ class panels_ahead {
   // Of the tile of `panels` panels of so many bytes that begins with `key`.
   panels_ahead(const stored_panels& k, int key, int panels, ptrdiff_t bytes) {
     const int after = key + 16 * panels;
-    at_ = after < k.to ? reinterpret_cast<uintptr_t>(k.at) + (after - k.from) / 16 * static_cast<size_t>(bytes)
-                       : reinterpret_cast<uintptr_t>(k.next);
+    at_ = after < k.to
+              ? reinterpret_cast<uintptr_t>(k.at) + (after - k.from) / 16 * static_cast<size_t>(bytes)
+              : reinterpret_cast<uintptr_t>(k.next);
   }
   template <int Lines>
   FOVEA_INLINE void fetch() {

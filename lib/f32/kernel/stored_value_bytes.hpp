@@ -65,13 +65,13 @@ template <class Shape>
 constexpr bool is_of_two_heads = std::is_same_v<Shape, rows_of_two_heads>;
 
 // What a pass over values reads behind its last panel, one head after another: the first panel of the next
-// columns, or of the heads that come next.
+// columns, or of the heads that come next. The address may lie outside memory.
 template <class Shape>
-const int8_t* read_after_values(const plan& p, const int8_t* first, int column, int heads) {
+uintptr_t read_after_values(const plan& p, const int8_t* first, int column, int heads) {
   constexpr int columns = 16 * Shape::vectors;
-  const uintptr_t at = reinterpret_cast<uintptr_t>(first); // the place may lie outside memory
-  const ptrdiff_t next = column + 2 * columns <= p.v_dim ? 64 * columns : heads * p.stored.v.head - column * 64;
-  return reinterpret_cast<const int8_t*>(at + static_cast<uintptr_t>(next));
+  const ptrdiff_t next = column + 2 * columns <= p.v_dim ? ptrdiff_t{64} * columns
+                                                         : heads * p.stored.v.head - ptrdiff_t{64} * column;
+  return reinterpret_cast<uintptr_t>(first) + static_cast<uintptr_t>(next);
 }
 
 // Sums of columns from `column` on, a multiple of sixteen, over all keys that the rows see. Prefetches: each
@@ -84,14 +84,17 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
   acc.clear();
   constexpr int heads = is_of_two_heads<Shape> ? 2 : 1, rows = Shape::rows / heads; // of each
   const ptrdiff_t head = p.stored.v.head;
-  const auto add_four = [&](const int8_t* at, const int8_t* ahead, const float* w, ptrdiff_t stride)
-                            FOVEA_LAMBDA_INLINE {
+  const auto add_four = [&](const int8_t* at, uintptr_t ahead, const float* w,
+                            ptrdiff_t stride) FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 2
     for (int h = 0; h < heads; ++h)
 #pragma GCC unroll 4
       for (int n = 0; n < Shape::vectors; ++n) {
-        if constexpr (Prefetches) prefetch_line(ahead, h * head + n * 64);
-        if constexpr (OnTop) w = forget_origin(w); // weights are loaded again: sums need the registers
+        if constexpr (Prefetches)
+          __builtin_prefetch(
+              reinterpret_cast<const void*>(ahead + static_cast<uintptr_t>(h * head + n * 64)));
+        if constexpr (OnTop && Isa::shuffles_bytes)
+          w = forget_origin(w); // weights are loaded again: sums need the registers
         const quad<Isa> x(at + h * head + n * 1024);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) {
@@ -110,8 +113,9 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
       const int8_t* const first = static_cast<const int8_t*>(place.at) + column * 64;
       for (const int8_t* at = first; key < end; at += panel_bytes) {
         const int next = (key | 63) + 1 < end ? (key | 63) + 1 : end;
-        const int8_t* const ahead = Prefetches && next == to ? read_after_values<Shape>(p, first, column, heads)
-                                                             : at + panel_bytes;
+        const uintptr_t ahead = next == to
+                                    ? read_after_values<Shape>(p, first, column, heads)
+                                    : reinterpret_cast<uintptr_t>(at) + static_cast<uintptr_t>(panel_bytes);
         for (int four = key & -4; four < next; four += 4) {
           const float* w = weights + four;
           ptrdiff_t stride = score_stride;
@@ -123,7 +127,8 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
             w = edge;
             stride = 4;
           }
-          add_four(at + (four & 63) * 16, ahead + (four & 63) * 16 * Shape::vectors, w, stride);
+          const int step = (four & 63) * 16;
+          add_four(at + step, ahead + static_cast<uintptr_t>(step * Shape::vectors), w, stride);
         }
         key = next;
       }
@@ -134,9 +139,10 @@ template <class Isa, class Shape>
 FOVEA_INLINE bool add_byte_tile(const tile_job& job, const block& b, int32_t kv_head,
                                 const value_phase<s8_element>& z, const value_group<s8_element>& g, int c) {
   constexpr bool on_top = is_on_top<Shape> || is_of_two_heads<Shape>;
+  constexpr bool may_prefetch = on_top && Isa::shuffles_bytes; // on cores of which that was measured
   accumulator<Isa, Shape> acc;
-  if (on_top && job.p->core.prefetches_stored)
-    add_quads<Isa, Shape, on_top, on_top>(job, b, kv_head, g.row, c, acc);
+  if (may_prefetch && job.p->core.prefetches_stored)
+    add_quads<Isa, Shape, on_top, may_prefetch>(job, b, kv_head, g.row, c, acc);
   else
     add_quads<Isa, Shape, on_top>(job, b, kv_head, g.row, c, acc);
   if constexpr (on_top)

@@ -66,12 +66,6 @@ FOVEA_INLINE void prefetch_row(const Stored* p, int rows, ptrdiff_t stride) {
   __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p) + ahead), 0, Cache);
 }
 
-template <class Stored>
-FOVEA_INLINE void prefetch_line(const Stored* p, ptrdiff_t bytes) {
-  const uintptr_t at = reinterpret_cast<uintptr_t>(p) + static_cast<uintptr_t>(bytes);
-  __builtin_prefetch(reinterpret_cast<const void*>(at));
-}
-
 // The same where memory is the limit, as for a few rows in several passes over V: each pass prefetches its
 // part of the next block, or of the rows that it comes to soon.
 constexpr int first_cache = 3, second_cache = 2;

@@ -183,7 +183,9 @@ struct avx512_weigher : distances_below<avx512_registers> {
   }
 
   // Thirty-two weights, as the dot of values takes them: words, or low and high bytes of each four.
-  static FOVEA_INLINE void store_weights(int16_t* p, int register_of, reg y) { store(p + 32 * register_of, y); }
+  static FOVEA_INLINE void store_weights(int16_t* p, int register_of, reg y) {
+    store(p + 32 * register_of, y);
+  }
   FOVEA_INLINE void store_weights(int8_t* p, int register_of, reg y) const {
     const reg order = _mm512_broadcast_i32x4(
         _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15));
