@@ -6,6 +6,8 @@
 #include "fovea/fovea.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__linux__) && defined(__riscv)
+#include <sys/auxv.h>
 #endif
 
 namespace {
@@ -82,6 +84,11 @@ TEST_CASE("an_isa_that_the_core_lacks_is_refused") {
   CHECK(fovea_fixed_has_isa(FOVEA_FIXED_SCALAR) == 1);
   const int32_t foreign = FOVEA_NEON64, fixed_foreign = FOVEA_FIXED_NEON;
 #else
+#if defined(__linux__) && defined(__riscv)
+  const bool has_vectors = getauxval(AT_HWCAP) >> ('V' - 'A') & 1; // no emulated core has the draft of them
+  CHECK((fovea_has_isa(FOVEA_RVV) == 1) == (has_vectors && holds(held, FOVEA_RVV)));
+  CHECK(fovea_has_isa(FOVEA_SCALAR) == 1);
+#endif
   const int32_t foreign = FOVEA_AVX2, fixed_foreign = FOVEA_FIXED_AVX2;
 #endif
   CHECK((fovea_has_isa(foreign) == 0 && fovea_fixed_has_isa(fixed_foreign) == 0));

@@ -30,7 +30,7 @@ static const int32_t dtypes[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOV
 static const int32_t layouts[] = {FOVEA_ROWS, FOVEA_PANELS};
 static const int32_t isas[] = {FOVEA_ISA_BEST, FOVEA_SCALAR, FOVEA_SSE41,  FOVEA_AVX2,
                                FOVEA_AVX512,   FOVEA_NEON,   FOVEA_NEON64, FOVEA_SCALAR_NO_FMA,
-                               FOVEA_HELIUM};
+                               FOVEA_HELIUM,   FOVEA_RVV};
 static const int32_t flags = FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE;
 
 /* Structs keep their sizes from version to version; a pattern stands in what were reserved words. */

@@ -55,7 +55,7 @@ enum { FOVEA_ROWS = 0, FOVEA_PANELS = 1 };
 
 /* isa */
 enum { FOVEA_ISA_BEST = 0, FOVEA_SCALAR, FOVEA_SSE41, FOVEA_AVX2, FOVEA_AVX512, FOVEA_NEON, FOVEA_NEON64,
-       FOVEA_SCALAR_NO_FMA, FOVEA_HELIUM, FOVEA_ISA_END };
+       FOVEA_SCALAR_NO_FMA, FOVEA_HELIUM, FOVEA_RVV, FOVEA_ISA_END };
 
 /* A status is 0, or reason + 256 * argument. Example: 0x0e03 is reason 0x03, FOVEA_RANGE, of argument 0x0e,
  * FOVEA_ARG_SCALE. */

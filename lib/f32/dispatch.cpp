@@ -8,6 +8,8 @@
 #include "platforms/x86/cpu.hpp"
 #elif defined(__linux__) && defined(__arm__)
 #include "platforms/linux-arm/cpu.hpp"
+#elif defined(__linux__) && defined(__riscv)
+#include "platforms/linux-riscv/cpu.hpp"
 #else
 namespace fovea::f32 {
 static bool cpu_runs(int32_t) { return true; } // what was compiled is what the core has

@@ -14,8 +14,8 @@
 
 #if !defined(FOVEA_WITH_SCALAR) && !defined(FOVEA_WITH_SCALAR_NO_FMA) && !defined(FOVEA_WITH_SSE41) && \
     !defined(FOVEA_WITH_AVX2) && !defined(FOVEA_WITH_AVX512) && !defined(FOVEA_WITH_NEON) &&           \
-    !defined(FOVEA_WITH_NEON64) && !defined(FOVEA_WITH_HELIUM) && !defined(FOVEA_WITH_FIXED_SCALAR) && \
-    !defined(FOVEA_WITH_FIXED_CORTEX_M)
+    !defined(FOVEA_WITH_NEON64) && !defined(FOVEA_WITH_HELIUM) && !defined(FOVEA_WITH_RVV) &&          \
+    !defined(FOVEA_WITH_FIXED_SCALAR) && !defined(FOVEA_WITH_FIXED_CORTEX_M)
 
 // Floats. Without an instruction for fma each product would be a call of libm, five to seventeen times
 // slower.
@@ -41,6 +41,8 @@
 #define FOVEA_WITH_NEON64 1
 #elif FOVEA_HAS_SYSTEM && defined(__ARM_NEON) && defined(__ARM_FEATURE_FMA)
 #define FOVEA_WITH_NEON 1
+#elif FOVEA_HAS_SYSTEM && defined(__riscv_v) && defined(__clang__) && __clang_major__ >= 17
+#define FOVEA_WITH_RVV 1
 #endif
 
 // Integers.
@@ -115,6 +117,9 @@ FOVEA_ISA(neon64, FOVEA_NEON64, "neon64")
 #endif
 #if FOVEA_WITH_HELIUM || FOVEA_ALL_ISAS
 FOVEA_ISA(helium, FOVEA_HELIUM, "helium")
+#endif
+#if FOVEA_WITH_RVV || FOVEA_ALL_ISAS
+FOVEA_ISA(rvv, FOVEA_RVV, "rvv")
 #endif
 #undef FOVEA_ISA
 #endif

@@ -39,6 +39,7 @@ if(FOVEA_HOSTED)
   fovea_compiler_has(FOVEA_COMPILES_X86_32 "defined(__i386__)")
   fovea_compiler_has(FOVEA_COMPILES_AARCH64 "defined(__aarch64__)")
   fovea_compiler_has(FOVEA_COMPILES_ARM_NEON "defined(__arm__) && defined(__ARM_NEON)")
+  fovea_compiler_has(FOVEA_COMPILES_RVV "__riscv_xlen == 64 && __riscv_flen == 64 && __clang_major__ >= 17 && (defined(__linux__) || defined(__riscv_v))")
 endif()
 if(FOVEA_COMPILES_X86_64)
   set(fovea_known_isas scalar_no_fma scalar sse41 avx2 avx512) # CPUs without fma run the first and the third
@@ -59,6 +60,9 @@ elseif(FOVEA_COMPILES_AARCH64)
   endif()
 elseif(FOVEA_COMPILES_ARM_NEON AND FOVEA_COMPILES_FMA)
   set(fovea_known_isas scalar neon)
+elseif(FOVEA_COMPILES_RVV) # clang makes instructions of any length of its own vectors; Linux tells whether the core has them
+  set(fovea_known_isas scalar rvv)
+  set(fovea_flags_rvv -march=rv64gcv)
 endif()
 set(fovea_default_isas "${fovea_known_isas}")
 
