@@ -13,7 +13,8 @@ namespace fovea::fixed {
 
 namespace {
 
-#if defined(__arm__) && !defined(__ARM_FEATURE_UNALIGNED)
+#if (defined(__arm__) && !defined(__ARM_FEATURE_UNALIGNED)) || \
+    (defined(__riscv) && !defined(__riscv_misaligned_fast))
 // Unaligned access may trap. memcpy is told so: that of a C library does not ask.
 constexpr int word_alignment = 4;
 #else

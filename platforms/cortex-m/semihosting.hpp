@@ -14,9 +14,25 @@ enum class request : uint32_t {
 };
 
 inline uint32_t ask_host(request what, const void* block) {
+#if defined(__riscv)
+  register uint32_t number asm("a0") = static_cast<uint32_t>(what);
+  register const void* argument asm("a1") = block;
+  asm volatile( // three instructions of 32 bits, in one page
+      ".option push\n\t"
+      ".option norvc\n\t"
+      ".balign 16\n\t"
+      "slli zero, zero, 0x1f\n\t"
+      "ebreak\n\t"
+      "srai zero, zero, 7\n\t"
+      ".option pop"
+      : "+r"(number)
+      : "r"(argument)
+      : "memory");
+#else
   register uint32_t number asm("r0") = static_cast<uint32_t>(what);
   register const void* argument asm("r1") = block;
   asm volatile("bkpt 0xab" : "+r"(number) : "r"(argument) : "memory");
+#endif
   return number;
 }
 
@@ -38,6 +54,22 @@ inline void read_command_line(char* text, uint32_t size) {
     uint32_t size;
   } block = {text, size};
   ask_host(request::command_line, &block);
+}
+
+constexpr int most_arguments = 16;
+
+// The words of the command line as main takes them, a null behind the last; returns their number.
+inline int read_arguments(char** words) {
+  static char line[512];
+  read_command_line(line, sizeof line);
+  int count = 0;
+  for (char* at = line; *at && count < most_arguments;) {
+    while (*at == ' ') *at++ = 0;
+    if (*at) words[count++] = at;
+    while (*at && *at != ' ') ++at;
+  }
+  words[count] = nullptr;
+  return count;
 }
 
 } // namespace board

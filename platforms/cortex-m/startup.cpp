@@ -35,19 +35,6 @@ void fill_memory() {
   for (volatile uint32_t* word = &bss_begin; word < &bss_end; ++word) *word = 0;
 }
 
-constexpr int most_arguments = 16;
-
-// Cuts `line` at its blanks; returns the number of words.
-int split(char* line, char** words) {
-  int count = 0;
-  for (char* at = line; *at && count < most_arguments;) {
-    while (*at == ' ') *at++ = 0;
-    if (*at) words[count++] = at;
-    while (*at && *at != ' ') ++at;
-  }
-  return count;
-}
-
 [[noreturn]] void end(int code) {
   if (exit) exit(code);
   board::exit_with(static_cast<uint32_t>(code));
@@ -70,10 +57,8 @@ void reset() {
   open_coprocessors();
   fill_memory();
   for (constructor* run = &constructors_begin; run < &constructors_end; ++run) (*run)();
-  static char line[512];
-  static char* words[most_arguments + 1];
-  board::read_command_line(line, sizeof line);
-  const int count = split(line, words);
+  static char* words[board::most_arguments + 1];
+  const int count = board::read_arguments(words);
   end(main(count, words));
 }
 
