@@ -6,7 +6,7 @@ set(CMAKE_C_COMPILER_TARGET thumbv8.1m.main-none-eabihf)
 set(CMAKE_CXX_COMPILER_TARGET thumbv8.1m.main-none-eabihf)
 
 # Where gcc finds its headers for this core, its own folder aside.
-separate_arguments(fovea_core_flags UNIX_COMMAND "${fovea_core} -mthumb")
+separate_arguments(fovea_core_flags UNIX_COMMAND "${fovea_gcc_core} -mthumb")
 function(fovea_headers language result)
   execute_process(COMMAND arm-none-eabi-gcc ${fovea_core_flags} -E -v -x ${language} /dev/null OUTPUT_QUIET ERROR_VARIABLE said)
   string(REGEX MATCHALL "\n /[^\n]+" folders "${said}")
@@ -19,5 +19,5 @@ fovea_headers(c++ fovea_cxx_headers)
 
 set(fovea_board_flags "${fovea_board_flags} -fshort-enums") # as gcc for this target does
 foreach(language IN ITEMS C CXX)
-  set(CMAKE_${language}_LINK_EXECUTABLE "arm-none-eabi-g++ ${fovea_core} -mthumb <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
+  set(CMAKE_${language}_LINK_EXECUTABLE "arm-none-eabi-g++ ${fovea_gcc_core} -mthumb <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
 endforeach()
