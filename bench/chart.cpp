@@ -15,12 +15,13 @@ text { font-family: ui-sans-serif, system-ui, "Segoe UI", "DejaVu Sans", sans-se
 .title { font-size: 15px; font-weight: 600 } .note { font-size: 11px; fill: #59636e } .small { font-size: 10px }
 .end { text-anchor: end } .middle { text-anchor: middle }
 .ground { fill: #ffffff } .grid { stroke: #d1d9e0; stroke-width: 0.7 } .roof { stroke: #59636e; stroke-width: 1.6 }
-.curve { fill: none; stroke-width: 1.2 } .before { fill: #afb8c1 } .mark { stroke: #ffffff; stroke-width: 0.8 } .pale { fill-opacity: 0.35 }
+.dashed { stroke-dasharray: 6 3 } .leader { stroke: #59636e; stroke-width: 0.6 } .hollow { fill: none; stroke-width: 1.5 }
+.curve { fill: none; stroke-width: 1.2 } .before { fill: #afb8c1 } .mark { stroke: #ffffff; stroke-width: 0.8 } .pale { fill-opacity: 0.35; stroke-opacity: 0.5 }
 .s0 { fill: #0969da } .s1 { fill: #bc4c00 } .s2 { fill: #1a7f37 } .s3 { fill: #8250df } .s4 { fill: #cf222e }
 .l0 { stroke: #0969da } .l1 { stroke: #bc4c00 } .l2 { stroke: #1a7f37 } .l3 { stroke: #8250df } .l4 { stroke: #cf222e }
 @media (prefers-color-scheme: dark) {
   text { fill: #f0f6fc } .note { fill: #9198a1 } .ground { fill: #0d1117 } .grid { stroke: #3d444d } .roof { stroke: #9198a1 }
-  .before { fill: #656c76 } .mark { stroke: #0d1117 }
+  .before { fill: #656c76 } .leader { stroke: #9198a1 } .mark { stroke: #0d1117 }
   .s0 { fill: #4493f8 } .s1 { fill: #f0883e } .s2 { fill: #3fb950 } .s3 { fill: #ab7df8 } .s4 { fill: #ff7b72 }
   .l0 { stroke: #4493f8 } .l1 { stroke: #f0883e } .l2 { stroke: #3fb950 } .l3 { stroke: #ab7df8 } .l4 { stroke: #ff7b72 }
 }
@@ -59,8 +60,9 @@ std::string svg_mark(size_t series, double x, double y, const std::string& tip, 
   constexpr const char* shapes[] = {"M-4 0A4 4 0 1 0 4 0A4 4 0 1 0 -4 0Z", "M-3.6 -3.6H3.6V3.6H-3.6Z",
                                     "M0 -5L5 0L0 5L-5 0Z", "M0 -4.6L4.8 3.8H-4.8Z", "M0 4.6L4.8 -3.8H-4.8Z"};
   const size_t one = series % 5;
-  return format("<path class=\"mark s%zu %s\" transform=\"translate(%.1f %.1f)\" d=\"%s\"><title>", one, kind,
-                x, y, shapes[one]) +
+  const bool hollow = std::string(kind).rfind("hollow", 0) == 0;
+  return format("<path class=\"%s%zu %s\" transform=\"translate(%.1f %.1f)\" d=\"%s\"><title>",
+                hollow ? "l" : "mark s", one, kind, x, y, shapes[one]) +
          escaped(tip) + "</title></path>\n";
 }
 

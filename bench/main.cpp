@@ -119,10 +119,10 @@ std::string pictures(const machine_limits& machine, const all_results& all_of_ru
                      const std::vector<saved_result>& before, const std::string& path) {
   const std::vector<result>& results = all_of_run.attention;
   std::vector<drawing> all;
-  std::vector<result> floats; // the roofs are those of floats
-  std::copy_if(results.begin(), results.end(), std::back_inserter(floats),
-               [](const result& r) { return r.what.type == dtype::f32; });
-  if (!floats.empty()) all.push_back(roofline(machine.levels, machine.of_isas, floats));
+  std::vector<result> drawn; // other types have the roofs of floats, and would hide them
+  std::copy_if(results.begin(), results.end(), std::back_inserter(drawn),
+               [](const result& r) { return r.what.type == dtype::f32 || r.what.type == dtype::int8; });
+  if (!drawn.empty()) all.push_back(roofline(machine.levels, machine.of_isas, drawn));
   if (!before.empty()) all.push_back(against_bars(results, before, path));
   return svg_page("fovea on " + all_of_run.about.cpu, circumstances(all_of_run), all);
 }

@@ -9,6 +9,7 @@
 
 #include "bench/compare/boards.hpp"
 #include "bench/conditions.hpp"
+#include "bench/places.hpp"
 #include "bench/sustained.hpp"
 
 using namespace bench;
@@ -150,4 +151,22 @@ TEST_CASE("bench: machines side by side") {
   CHECK_THROWS_WITH_AS(table({result({{"isa", "avx2"}, {"seconds", "1"}, {"second", "5"}})}, false),
                        "f is a sustained run, which has no table; give a run without --sustained",
                        saved_error);
+}
+
+TEST_CASE("bench: marks and words of a picture hide nothing") {
+  places p;
+  std::vector<box> marks;
+  for (int i = 0; i < 15; ++i) {
+    const double y = 100 + i % 3, x = p.take_mark(200, y);
+    const box mark = {x - 4, y - 4, x + 4, y + 4};
+    for (const box& other : marks) CHECK_FALSE(mark.meets(other));
+    marks.push_back(mark);
+  }
+  CHECK(marks[0].left == 196); // the first stays in its place
+  for (int i = 0; i < 10; ++i) {
+    const places::spot at = p.take_word(200, 100, 12);
+    const box word = {at.x, at.y - 8, at.x + 12, at.y};
+    for (const box& other : marks) CHECK_FALSE(word.meets(other));
+    marks.push_back(word);
+  }
 }
