@@ -32,7 +32,20 @@
 #endif
 #endif
 
-// 3. Kernels: FOVEA_WITH_<ISA> is 1 for those that this build holds. The files of all others become empty.
+// 3. Cortex-M from M3 on: the library is compiled for size, whatever -O it is given, but -O0. Attention loses
+// nothing, for its loops are unrolled by hand. What is faster with -O2 says so: a function by
+// FOVEA_FOR_SPEED, a source by FOVEA_SOURCE_FOR_SPEED.
+#if !FOVEA_HAS_SYSTEM && defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
+    defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && __ARM_ARCH >= 7
+#define FOVEA_FOR_SPEED __attribute__((optimize("O2", "fp-contract=off", "no-branch-count-reg")))
+#if !FOVEA_EXACT_FLAGS && !defined(FOVEA_SOURCE_FOR_SPEED)
+#pragma GCC optimize("Os", "fp-contract=off", "no-branch-count-reg")
+#endif
+#else
+#define FOVEA_FOR_SPEED
+#endif
+
+// 4. Kernels: FOVEA_WITH_<ISA> is 1 for those that this build holds. The files of all others become empty.
 #include "isa/list.hpp"
 #if !(FOVEA_WITH_SCALAR || FOVEA_WITH_SCALAR_NO_FMA || FOVEA_WITH_HELIUM) || \
     !(FOVEA_WITH_FIXED_SCALAR || FOVEA_WITH_FIXED_CORTEX_M)

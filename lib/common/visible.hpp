@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 
+#include "common/features.hpp"
+
 namespace fovea {
 
 constexpr int64_t unbounded = int64_t{1} << 40;
@@ -35,16 +37,20 @@ constexpr bool operator==(const seen& a, const seen& b) {
   return a.head == b.head && a.from == b.from && a.to == b.to;
 }
 
+// What a build of float attention has left out, nobody asks for.
 constexpr seen seen_by(const visibility& see, int64_t query) {
   const int64_t p = see.position + query;
-  int64_t low = (see.tree ? see.position : p) - see.left, high = p + see.right + 1, kept = p + see.ending;
-  if (see.chunk) {
+  int64_t low = (features::trees && see.tree ? see.position : p) - see.left, high = p + see.right + 1,
+          kept = p + see.ending;
+  if (features::chunks && see.chunk) {
     const int64_t begin = chunk_begin(p, see.chunk), end = begin + see.chunk;
     low = larger(low, begin - see.chunks_left);
     high = smaller(high, end);
     kept = smaller(kept, end);
   }
-  int64_t head = clamp(larger(see.prefix, smaller(see.keep, kept)), see.first_key, see.end);
+  int64_t head = see.first_key;
+  if (features::kept_keys || features::trees)
+    head = clamp(larger(see.prefix, smaller(see.keep, kept)), see.first_key, see.end);
   int64_t from = clamp(low, head, see.end);
   const int64_t to = clamp(high, from, see.end);
   if (from == head) from = head = see.first_key; // the two runs touch: one run

@@ -69,9 +69,9 @@ unit_range units_of_part(const plan& p, const units_of_head& units) {
 } // namespace
 
 void attend_units(const plan& p, const unit_taker& to) {
-  if (p.rows == 0) return;           // however many heads and pieces
-  if (p.parts == 1 && !p.partials) { // no unit is looked at
-    unit_run head;                   // field by field: a compiler for size would call memset
+  if (p.rows == 0) return; // however many heads and pieces
+  if (!(features::parts || features::partials) || (p.parts == 1 && !p.partials)) { // no unit is looked at
+    unit_run head; // field by field: a compiler for size would call memset
     head.pieces = {0, 0};
     head.row = 0;
     head.end = static_cast<ptrdiff_t>(p.rows);
@@ -107,7 +107,7 @@ namespace {
 
 // Whether the part of a call comes after the last unit.
 bool is_idle(const fovea_attention& a) {
-  if (a.keys < 0 || a.first_key < 0) return false;
+  if (!features::parts || a.keys < 0 || a.first_key < 0) return false;
   return comes_after_work(a, [&](int64_t rows) {
     if (!a.partials) return units_for(rows, a.keys, 1);
     const split_keys split = split_of(rows, a.first_key, int64_t{a.first_key} + a.keys);
@@ -146,6 +146,7 @@ int32_t fovea_attend_f32(const fovea_attention* call, void* scratch, size_t scra
 int32_t fovea_merge(const fovea_attention* call) {
   using namespace fovea;
   using namespace fovea::f32;
+  if (!features::partials) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_PARTIALS);
   plan p;
   if (const int32_t s = make_any_plan(call, p)) return s;
   if (!p.partials) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
@@ -166,7 +167,7 @@ size_t fovea_scratch_best(const fovea_attention* call) {
 }
 
 size_t fovea_partials_size(const fovea_attention* call) {
-  if (!call) return 0;
+  if (!call || !fovea::features::partials) return 0;
   fovea_attention a = *call;
   a.partials = nullptr;
   a.partials_size = 0;

@@ -25,6 +25,29 @@ int32_t check_offered(const fovea_attention& a) {
   return FOVEA_OK;
 }
 
+// What an entry does not offer, or this build has left out, by name.
+template <unsigned Offered>
+int32_t check_options(const fovea_attention& a) {
+  using namespace features::names;
+  constexpr auto lacks = [](features::set feature) { return !(Offered & feature.bits); };
+  const auto refuse = [](int32_t argument) { return refusal(FOVEA_UNSUPPORTED, argument); };
+  const fovea_pattern* pattern = a.pattern;
+  if (lacks(kept_keys) && a.prefix != 0) return refuse(FOVEA_ARG_PREFIX);
+  if (lacks(kept_keys) && a.keep_first != 0) return refuse(FOVEA_ARG_KEEP_FIRST);
+  if (lacks(softcap) && !is_zero(a.softcap)) return refuse(FOVEA_ARG_SOFTCAP);
+  if (lacks(alibi) && a.alibi) return refuse(FOVEA_ARG_ALIBI);
+  if (lacks(sinks) && a.sinks) return refuse(FOVEA_ARG_SINKS);
+  if (lacks(masks) && a.mask.data) return refuse(FOVEA_ARG_MASK);
+  if (lacks(lse) && a.lse) return refuse(FOVEA_ARG_LSE);
+  if (lacks(weights) && a.weights.data) return refuse(FOVEA_ARG_WEIGHTS);
+  if (lacks(parts) && (a.part.index | a.part.count) != 0) return refuse(FOVEA_ARG_PART);
+  if (lacks(partials) && (a.partials || a.partials_size)) return refuse(FOVEA_ARG_PARTIALS);
+  if (lacks(segments) && a.segments) return refuse(FOVEA_ARG_SEGMENTS);
+  if (lacks(trees) && pattern && pattern->parents) return refuse(FOVEA_ARG_PARENT);
+  if (lacks(chunks) && pattern && (pattern->chunk || pattern->left_chunks)) return refuse(FOVEA_ARG_CHUNK);
+  return FOVEA_OK;
+}
+
 // A denormal scale has lost its bits before it meets a score.
 int32_t check_scale(const fovea_attention& a, plan& p) {
   if (!(a.flags & FOVEA_SCALE)) {
@@ -106,7 +129,7 @@ int32_t check_tensors(const fovea_attention& a, const stored_types* types, plan&
   if (const int32_t s = check_first_key(a)) return s;
   extent q{a.q_heads, a.queries, 0, 0, p.dim}, k{p.kv_heads, a.keys, 0, 0, p.dim},
       v{p.kv_heads, a.keys, 0, 0, p.v_dim};
-  const bool in_segments = a.segments;
+  const bool in_segments = features::segments && a.segments;
   p.stored.q.dtype = p.stored.k.dtype = p.stored.v.dtype = p.stored.out.dtype = FOVEA_F32;
   p.stored.k.scales.given = p.stored.v.scales.given = false;
   const auto input = [&](const fovea_in& in, int32_t argument, extent& e, bool panels, bool pieces,
@@ -131,7 +154,8 @@ int32_t check_tensors(const fovea_attention& a, const stored_types* types, plan&
 }
 
 int32_t check_partials(const fovea_attention& a, plan& p) {
-  p.partials = static_cast<float*>(a.partials);
+  p.partials = features::partials ? static_cast<float*>(a.partials) : nullptr;
+  if (!features::partials) return FOVEA_OK;
   if (!a.partials && a.partials_size) return refusal(FOVEA_NULL, FOVEA_ARG_PARTIALS);
   if (!a.partials) return FOVEA_OK;
   open_options(p.bytes);
@@ -168,7 +192,7 @@ int32_t check_mask(const fovea_attention& a, plan& p) {
   m.bias = nullptr; // one by one: a compiler for size would call memset
   m.shown = nullptr;
   m.head = m.query = 0;
-  if (!mask.data) return FOVEA_OK;
+  if (!features::masks || !mask.data) return FOVEA_OK;
   open_options(p.bytes);
   if (mask.head_stride < 0 || mask.query_stride < 0) return refusal(FOVEA_STRIDE, FOVEA_ARG_MASK);
   if (mask.keys < 0 || (mask.is_bias & ~1)) return refusal(FOVEA_RANGE, FOVEA_ARG_MASK);
@@ -190,8 +214,8 @@ int32_t check_mask(const fovea_attention& a, plan& p) {
 }
 
 int32_t check_lse(const fovea_attention& a, plan& p) {
-  p.modify.lse = a.lse;
-  if (!a.lse) return FOVEA_OK;
+  p.modify.lse = features::lse ? a.lse : nullptr;
+  if (!p.modify.lse) return FOVEA_OK;
   open_options(p.bytes);
   size_t size;
   const extent e{a.q_heads, a.queries, a.queries, 1, 1};
@@ -203,7 +227,7 @@ int32_t check_lse(const fovea_attention& a, plan& p) {
 int32_t check_weights(const fovea_attention& a, plan& p) {
   fovea_weights& w = p.modify.weights;
   w = a.weights;
-  if (!w.data) return FOVEA_OK;
+  if (!features::weights || !w.data) return FOVEA_OK;
   open_options(p.bytes);
   if (w.stage < 0 || w.stage > 3) return refusal(FOVEA_RANGE, FOVEA_ARG_WEIGHTS);
   if (w.first_head < 0 || w.first_head > a.q_heads || w.first_query < 0 || w.first_query > a.queries)
@@ -224,15 +248,18 @@ int32_t check_weights(const fovea_attention& a, plan& p) {
 
 int32_t check_modifiers(const fovea_attention& a, plan& p) {
   modifiers& m = p.modify;
-  m.alibi = a.alibi;
-  m.sinks = a.sinks;
-  if (const int32_t s = check_softcap(a.softcap, m)) return s;
-  if (const int32_t s = check_heads(a.alibi, a.q_heads, footprint::alibi, p.bytes)) return s;
-  if (const int32_t s = check_heads(a.sinks, a.q_heads, footprint::sinks, p.bytes)) return s;
+  m.alibi = features::alibi ? a.alibi : nullptr;
+  m.sinks = features::sinks ? a.sinks : nullptr;
+  if (!features::softcap)
+    m.cap = m.cap_factor = 0;
+  else if (const int32_t s = check_softcap(a.softcap, m))
+    return s;
+  if (const int32_t s = check_heads(m.alibi, a.q_heads, footprint::alibi, p.bytes)) return s;
+  if (const int32_t s = check_heads(m.sinks, a.q_heads, footprint::sinks, p.bytes)) return s;
   if (const int32_t s = check_mask(a, p)) return s;
   if (const int32_t s = check_lse(a, p)) return s;
   if (const int32_t s = check_weights(a, p)) return s;
-  m.any = !is_zero(m.cap) || m.alibi || a.mask.data;
+  m.any = !is_zero(m.cap) || m.alibi || (features::masks && a.mask.data);
   return FOVEA_OK;
 }
 
@@ -245,7 +272,7 @@ int32_t check_overlap(const plan& p) {
     if (f.to[o].begin == f.to[o].end) continue;
     for (int i = 0; i < f.input_count(); ++i)
       if (meet(f.in[i], f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
-    if (p.segments_meet(f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
+    if (features::segments && p.segments_meet(f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
     for (int before = 0; before < o; ++before)
       if (meet(f.to[before], f.to[o])) return refusal(FOVEA_OVERLAP, argument[o]);
   }
@@ -277,6 +304,7 @@ int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* type
   if (!call) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   const fovea_attention& a = *call;
   if (const int32_t s = check_offered(a)) return s;
+  if (const int32_t s = check_options<features::built>(a)) return s;
   if (const int32_t s = check_shape(a, greatest_dim, greatest_count, p)) return s;
   p.queries = a.queries;
   p.rows = static_cast<int64_t>(a.queries) * p.group;
@@ -287,14 +315,17 @@ int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* type
   p.split = split_of(p.rows, a.first_key, p.see.end);
   p.bytes.options = false;
   p.tree.parents = nullptr;
-  if (a.pattern && a.pattern->parents) {
+  if (features::trees && a.pattern && a.pattern->parents) {
     open_options(p.bytes);
     if (const int32_t s = check_tree(a, p, p.bytes.in[footprint::parents])) return s;
   }
   if (const int32_t s = check_tensors(a, types, p)) return s;
   if (const int32_t s = check_modifiers(a, p)) return s;
-  if (const int32_t s = check_segments(a, p)) return s;
-  if (const int32_t s = check_part(a.part, p)) return s;
+  if (!features::segments)
+    p.segments = nullptr;
+  else if (const int32_t s = check_segments(a, p))
+    return s;
+  if (const int32_t s = check_part(a.part, p)) return s; // where calls have no parts, it is all of them
   if (const int32_t s = check_partials(a, p)) return s;
   if (const int32_t s = check_overlap(p)) return s;
   p.isa = find_isa(a.isa);
@@ -303,35 +334,11 @@ int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* type
   return FOVEA_OK;
 }
 
-namespace {
-
-// What a plain call does not offer, by name.
-int32_t check_plain(const fovea_attention& a) {
-  const fovea_pattern* pattern = a.pattern;
-  const auto refuse = [](int32_t argument) { return refusal(FOVEA_UNSUPPORTED, argument); };
-  if (a.prefix != 0) return refuse(FOVEA_ARG_PREFIX);
-  if (a.keep_first != 0) return refuse(FOVEA_ARG_KEEP_FIRST);
-  if (!is_zero(a.softcap)) return refuse(FOVEA_ARG_SOFTCAP);
-  if (a.alibi != nullptr) return refuse(FOVEA_ARG_ALIBI);
-  if (a.sinks != nullptr) return refuse(FOVEA_ARG_SINKS);
-  if (a.mask.data != nullptr) return refuse(FOVEA_ARG_MASK);
-  if (a.lse != nullptr) return refuse(FOVEA_ARG_LSE);
-  if (a.weights.data != nullptr) return refuse(FOVEA_ARG_WEIGHTS);
-  if ((a.part.index | a.part.count) != 0) return refuse(FOVEA_ARG_PART);
-  if (a.partials || a.partials_size) return refuse(FOVEA_ARG_PARTIALS);
-  if (a.segments != nullptr) return refuse(FOVEA_ARG_SEGMENTS);
-  if (pattern && pattern->parents) return refuse(FOVEA_ARG_PARENT);
-  if (pattern && (pattern->chunk || pattern->left_chunks)) return refuse(FOVEA_ARG_CHUNK);
-  return FOVEA_OK;
-}
-
-} // namespace
-
 int32_t make_plain_plan(const fovea_attention* call, plan& p) {
   if (!call) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   const fovea_attention& a = *call;
   if (const int32_t s = check_offered(a)) return s;
-  if (const int32_t s = check_plain(a)) return s;
+  if (const int32_t s = check_options<features::names::nothing.bits>(a)) return s;
   if (const int32_t s = check_shape(a, greatest_dim, greatest_count, p)) return s;
   p.queries = a.queries;
   if (const int32_t s = check_scale(a, p)) return s;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/features.hpp"
 #include "common/tree.hpp"
 #include "f32/route.hpp"
 #include "f32/stored.hpp"
@@ -50,6 +51,8 @@ struct modifiers {
   float* lse;
   fovea_weights weights; // its counts resolved
   bool any;              // of what changes scores: softcap, ALiBi, mask
+
+  bool changes_scores() const { return (features::softcap || features::alibi || features::masks) && any; }
 };
 
 // Rows are split into pieces: blocks where a KV head has few rows, so that even one head keeps several cores
@@ -99,6 +102,8 @@ struct plan {
   core_profile core;
   footprint bytes;
   bool segments_meet(byte_range r) const; // the footprint of segments
+  bool in_segments() const { return features::segments && segments; }
+  bool in_tree(int64_t key, int32_t count) const { return features::trees && touches(tree, key, count); }
 };
 
 inline bool meets_any(const plan& p, byte_range scratch) {
@@ -106,7 +111,7 @@ inline bool meets_any(const plan& p, byte_range scratch) {
     if (meet(p.bytes.in[i], scratch)) return true;
   for (int o = 0; o < p.bytes.output_count(); ++o)
     if (meet(p.bytes.to[o], scratch)) return true;
-  return p.segments_meet(scratch);
+  return features::segments && p.segments_meet(scratch);
 }
 
 int32_t check_segments(const fovea_attention& a, plan& p); // a plan that is complete but for them

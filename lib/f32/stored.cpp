@@ -119,7 +119,9 @@ stored_place in_one_piece(const plan& p, const stored_tensor& t, int32_t kv_head
 
 extern const stored_types all_stored_types = {check_input, check_output};
 
-int32_t make_any_plan(const fovea_attention* call, plan& p) { return make_plan(call, p, &all_stored_types); }
+int32_t make_any_plan(const fovea_attention* call, plan& p) {
+  return make_plan(call, p, features::types ? &all_stored_types : nullptr);
+}
 
 int32_t bytes_of_scale(const scale_table& s, int32_t argument) {
   return is_zero(s.unit) || argument == FOVEA_ARG_K ? 4 : 2;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/features.hpp"
 #include "common/validate.hpp"
 #include "fovea/fovea.h"
 
@@ -30,6 +31,9 @@ struct stored_tensor {
   const void* data;
   ptrdiff_t head, token; // strides in elements
   scale_table scales;
+
+  bool differs() const { return features::types && dtype != FOVEA_F32; } // from plain floats
+  bool scaled() const { return features::types && scales.given; }
 };
 
 struct stored_out {
@@ -85,7 +89,7 @@ struct stored_tensors {
   stored_out out;
   stored_forms as; // of the plan's ISA
 
-  bool any() const { return (q.dtype | k.dtype | v.dtype | out.dtype) != FOVEA_F32; }
+  bool any() const { return features::types && (q.dtype | k.dtype | v.dtype | out.dtype) != FOVEA_F32; }
 };
 
 const stored_forms& stored_forms_of(const plan& p);

@@ -1,5 +1,6 @@
 // AVX2 with fma, and AVX-512: what xsimd offers, and transpositions that need fewer shuffles.
 #pragma once
+#include "common/features.hpp"
 #include "isa/xsimd_isa.hpp"
 
 namespace fovea::f32 {
@@ -69,7 +70,7 @@ FOVEA_INLINE __m128i byte_order(int i) {
 }
 
 struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
-  static constexpr bool joins_rows = true, four_row_shapes = true, fetches_values = true;
+  static constexpr bool joins_rows = true, four_row_shapes = features::few_row_tiles, fetches_values = true;
   static constexpr bool divides_by_products = true, narrows_32 = true, widens_bf16 = true, widens_s8 = true,
                         has_masks = true;
   static constexpr int pin_sums_from = 13; // of 16 registers
@@ -151,7 +152,8 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
 
 #if defined(__AVX512F__)
 struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
-  static constexpr bool joins_rows = true, scores_4x4 = true, tells_fraction = true, fetches_values = true;
+  static constexpr bool joins_rows = true, scores_4x4 = features::few_row_tiles, tells_fraction = true,
+                        fetches_values = true;
   static constexpr bool divides_by_products = true, converts_f16 = true, narrows_f16 = true,
                         widens_bf16 = true, widens_s8 = true, has_masks = true;
   static constexpr int pin_sums_from = 29; // of 32

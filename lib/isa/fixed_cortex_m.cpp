@@ -1,4 +1,5 @@
 // Integer attention on microcontrollers: the compiler's core decides what multiplies.
+#define FOVEA_SOURCE_FOR_SPEED 1
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_CORTEX_M

@@ -5,6 +5,11 @@
 #include "f32/kernel/shapes.hpp"
 #include "isa/contract.hpp"
 
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FP) && \
+    defined(__ARM_FEATURE_FMA)
+#define FOVEA_CORTEX_M_FMA 1
+#endif
+
 namespace fovea::f32 {
 
 struct scalar_isa : isa_defaults {
@@ -25,8 +30,7 @@ struct scalar_isa : isa_defaults {
     return x;
   }
 #endif
-#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FP) && \
-    defined(__ARM_FEATURE_FMA)
+#if FOVEA_CORTEX_M_FMA
   // One instruction loads eight numbers, in nine cycles. A load before each product would take two.
   static constexpr bool loads_eight = true;
   static FOVEA_INLINE void add_eight(float by, const float* p, float* x) {
@@ -182,6 +186,68 @@ using plain_of = std::conditional_t<Isa::lanes == 1, Isa, plain_floats<Isa>>;
 
 struct no_fma_isa : scalar_isa {
   static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return a * b + c; }
+#if FOVEA_CORTEX_M_FMA
+  // A product and a sum take a cycle each where a fused multiply-add takes three, and one more if the next
+  // instruction needs the result: so products come first, and sums of two rows in turn.
+  static FOVEA_INLINE void add_eight(float by, const float* p, float* x) {
+    __asm__(
+        "vldmia %[p], {s24-s31}\n\t"
+        "vmul.f32 s24, s24, %[by]\n\t"
+        "vmul.f32 s25, s25, %[by]\n\t"
+        "vmul.f32 s26, s26, %[by]\n\t"
+        "vmul.f32 s27, s27, %[by]\n\t"
+        "vmul.f32 s28, s28, %[by]\n\t"
+        "vmul.f32 s29, s29, %[by]\n\t"
+        "vmul.f32 s30, s30, %[by]\n\t"
+        "vmul.f32 s31, s31, %[by]\n\t"
+        "vadd.f32 %0, %0, s24\n\t"
+        "vadd.f32 %1, %1, s25\n\t"
+        "vadd.f32 %2, %2, s26\n\t"
+        "vadd.f32 %3, %3, s27\n\t"
+        "vadd.f32 %4, %4, s28\n\t"
+        "vadd.f32 %5, %5, s29\n\t"
+        "vadd.f32 %6, %6, s30\n\t"
+        "vadd.f32 %7, %7, s31"
+        : "+t"(x[0]), "+t"(x[1]), "+t"(x[2]), "+t"(x[3]), "+t"(x[4]), "+t"(x[5]), "+t"(x[6]), "+t"(x[7])
+        : [p] "r"(p), [by] "t"(by), "m"(*reinterpret_cast<const float(*)[8]>(p))
+        : "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31");
+  }
+  static FOVEA_INLINE void add_eight_products(const float*& q, const float* (&row)[4], float (&x)[4]) {
+    const float* again = q;
+    add_two_rows(again, row[0], row[1], x[0], x[1]);
+    add_two_rows(q, row[2], row[3], x[2], x[3]);
+  }
+  static FOVEA_INLINE void add_eight_products(const float*& q, const float* (&row)[1], float (&x)[1]) {
+    for (int c = 0; c < 8; ++c) x[0] = x[0] + *q++ * *row[0]++;
+  }
+
+ private:
+  static FOVEA_INLINE void add_two_rows(const float*& q, const float*& row0, const float*& row1, float& x0,
+                                        float& x1) {
+    // clang-format off
+#define FOVEA_TIMES(a, b) "vmul.f32 " b ", " b ", " a "\n\t"
+#define FOVEA_PLUS(a, b) "vadd.f32 %[x0], %[x0], " a "\n\t" "vadd.f32 %[x1], %[x1], " b "\n\t"
+    __asm__("vldmia %[q]!, {s8-s15}\n\t"
+            "vldmia %[row0]!, {s16-s23}\n\t"
+            "vldmia %[row1]!, {s24-s31}\n\t"
+            FOVEA_TIMES("s8", "s16") FOVEA_TIMES("s9", "s17") FOVEA_TIMES("s10", "s18")
+            FOVEA_TIMES("s11", "s19") FOVEA_TIMES("s12", "s20") FOVEA_TIMES("s13", "s21")
+            FOVEA_TIMES("s14", "s22") FOVEA_TIMES("s15", "s23")
+            FOVEA_TIMES("s8", "s24") FOVEA_TIMES("s9", "s25") FOVEA_TIMES("s10", "s26")
+            FOVEA_TIMES("s11", "s27") FOVEA_TIMES("s12", "s28") FOVEA_TIMES("s13", "s29")
+            FOVEA_TIMES("s14", "s30") FOVEA_TIMES("s15", "s31")
+            FOVEA_PLUS("s16", "s24") FOVEA_PLUS("s17", "s25") FOVEA_PLUS("s18", "s26")
+            FOVEA_PLUS("s19", "s27") FOVEA_PLUS("s20", "s28") FOVEA_PLUS("s21", "s29")
+            FOVEA_PLUS("s22", "s30") FOVEA_PLUS("s23", "s31")
+            : [q] "+r"(q), [row0] "+r"(row0), [row1] "+r"(row1), [x0] "+t"(x0), [x1] "+t"(x1)
+            :
+            : "memory", "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15", "s16", "s17", "s18", "s19",
+              "s20", "s21", "s22", "s23", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31");
+#undef FOVEA_PLUS
+#undef FOVEA_TIMES
+    // clang-format on
+  }
+#endif
 };
 
 } // namespace fovea::f32

@@ -92,6 +92,10 @@ if(FOVEA_ISAS STREQUAL "scalar" AND NOT "scalar" IN_LIST fovea_known_isas) # ask
   set_property(CACHE FOVEA_ISAS PROPERTY VALUE scalar_no_fma)
 endif()
 
+if(NOT FOVEA_HOSTED AND FOVEA_COMPILES_FMA) # only where it is asked for: fewer cycles, and other bits
+  list(APPEND fovea_known_isas scalar_no_fma)
+endif()
+
 # A list of ISAs that a user may give: all are built by this compiler, and one is among them that every machine has.
 function(fovea_check_isas list known for_every_machine)
   foreach(isa IN LISTS ${list})

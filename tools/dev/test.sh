@@ -91,7 +91,8 @@ jobs_of() {
     a72 | m?*) printf '%s\n' "$1 freestanding" "$1 symbols" ;;
     a76) echo "a76 integers-max" ;;
   esac
-  [ "$1" != m4 ] || echo "m4 linked"
+  case $1 in m4 | m55) echo "$1 linked" ;; esac
+  case $1 in host | m4) echo "$1 left-out" ;; esac
   case $1 in a72 | m4 | m7 | m55) echo "$1 stories" ;; esac
   case $1 in m0 | m4 | m7 | m55) echo "$1 firmware" ;; esac
   case $1 in a72 | m0 | m4) echo "$1 bench" ;; esac
@@ -112,6 +113,7 @@ run_job() {
     *-bench) check_bench "$1" ;;
     *-model) test_command "$1" model check_model ;;
     *-linked) test_command "$1" linked tools/check/linked "build/$1" ;;
+    *-left-out) test_command "$1" left-out tools/check/left_out "$1" ;;
     *-symbols) test_command "$1" symbols tools/check/symbols "build/$1/lib/libfovea.a" ;;
     *-integers-max) FOVEA_QEMU_CPU=max test_isa "$1" "$2" integers ;; # a CPU newer than any board, for i8mm
     *) test_isa "$1" "$2" ;;

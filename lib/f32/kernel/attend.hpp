@@ -20,14 +20,14 @@ class tile_of_rows {
   void attend() const {
     const int64_t first = first_span();
     const bool one_span = rows_.any.to <= first + span_keys;
-    if (job_.pieces.count) {
+    if (features::partials && job_.pieces.count) {
       attend_pieces();
     } else if (one_span) {
       attend_keys(first, span_keys, true);
     } else {
       attend_spans(first);
     }
-    if (p_.modify.weights.data) write_weights(one_span);
+    if (features::weights && p_.modify.weights.data) write_weights(one_span);
   }
 
  private:

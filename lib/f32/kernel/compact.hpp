@@ -41,8 +41,7 @@ class compact_attention : row_of_run<Isa> {
   }
   // Floats of K and V of another type for so many keys.
   static int64_t floats_of_keys(const plan& p, int64_t keys) {
-    return keys *
-           ((p.stored.k.dtype != FOVEA_F32 ? p.dim : 0) + (p.stored.v.dtype != FOVEA_F32 ? p.v_dim : 0));
+    return keys * ((p.stored.k.differs() ? p.dim : 0) + (p.stored.v.differs() ? p.v_dim : 0));
   }
 
   // `room`: floats behind what each call needs.
@@ -52,14 +51,15 @@ class compact_attention : row_of_run<Isa> {
         loaded_(o_[1] + p.v_dim),
         all_loaded_(scratch + floats),
         room_(room) {
-    in_panels_ = p.packed_keys || (p.stored.k.dtype != FOVEA_F32 && p.stored.k.panels);
-    may_be_run_ = !p.modify.any && !p.tree.parents && !p.stored.k.scales.given && !p.stored.v.scales.given;
+    in_panels_ = p.packed_keys || (p.stored.k.differs() && p.stored.k.panels);
+    may_be_run_ = !p.modify.changes_scores() && !p.tree.parents && !p.stored.k.scaled() &&
+                  !p.stored.v.scaled();
     is_plain_ = may_be_run_ && p.q.data && p.k.data && p.v.data && p.out.data && !p.partials &&
                 !p.modify.sinks && !p.modify.lse && !p.modify.weights.data;
   }
 
   FOVEA_INLINE void attend_rows(const unit_run& units) {
-    const bool whole_rows = units.pieces.count == 0;
+    const bool whole_rows = !features::partials || units.pieces.count == 0;
     kv_head_ = units.kv_head;
     place_head();
     if (p_.stored.any() && whole_rows && units.end - units.row > 1 && !returns_every_score())
@@ -119,12 +119,12 @@ class compact_attention : row_of_run<Isa> {
     if (!(kept || window) || floats_of_keys(p_, past - first) > static_cast<int64_t>(room_)) return;
     float* free = all_loaded_;
     head_of_floats to = {first, nullptr, nullptr};
-    if (p_.stored.k.dtype != FOVEA_F32) {
+    if (p_.stored.k.differs()) {
       to.keys = free;
       k_ = {free, p_.dim, first};
       free += static_cast<ptrdiff_t>(past - first) * p_.dim;
     }
-    if (p_.stored.v.dtype != FOVEA_F32) {
+    if (p_.stored.v.differs()) {
       to.values = free;
       v_ = {free, p_.v_dim, first};
     }
@@ -148,7 +148,8 @@ class compact_attention : row_of_run<Isa> {
   // Scores of keys that no row sees.
   bool returns_every_score() const {
     const returned stage = static_cast<returned>(p_.modify.weights.stage);
-    return p_.modify.weights.data && (stage == returned::scaled_scores || stage == returned::capped_scores);
+    return features::weights && p_.modify.weights.data &&
+           (stage == returned::scaled_scores || stage == returned::capped_scores);
   }
   static int32_t end_of_loaded(int32_t key, int32_t to) {
     const int32_t last = key | (loaded_keys - 1);
@@ -157,7 +158,7 @@ class compact_attention : row_of_run<Isa> {
 
   void scale_query() {
     const float* q = query_row();
-    if (p_.stored.q.dtype != FOVEA_F32) {
+    if (p_.stored.q.differs()) {
       p_.stored.as.rows->load_query(p_, head_, query_, loaded_);
       q = loaded_;
     }
@@ -244,18 +245,21 @@ class compact_attention : row_of_run<Isa> {
       return key < first ? 0 : key - first < block_keys ? static_cast<int>(key - first) : block_keys;
     };
     const int from = within(first_key()), head = within(keys_.head);
-    return {first, head > from ? 0 : 1, {from, within(keys_.from)}, {head, within(keys_.to)}};
+    return {first,
+            (features::kept_keys || features::trees) && head > from ? 0 : 1,
+            {from, within(keys_.from)},
+            {head, within(keys_.to)}};
   }
 
   // The keys of a block join the sums of its span.
   void add_block(const block_of_row& b, gathered& span, bool opens) {
     score(b);
-    const bool by_key = p_.modify.any || touches(p_.tree, b.first, block_keys);
+    const bool by_key = p_.modify.changes_scores() || p_.in_tree(b.first, block_keys);
     if (by_key) modify(b, returned::weights);
     float of_block[16];
     const float reference = weigh_block(b, by_key, opens ? span.sum : of_block);
     const factors f = steps::join_block(span, reference, of_block, opens);
-    if (p_.stored.v.scales.given) scale(b, false);
+    if (p_.stored.v.scaled()) scale(b, false);
     steps::by_columns(p_.v_dim, [&](auto columns, int c) FOVEA_LAMBDA_INLINE {
       add_values<decltype(columns)::value>(b, c, by_key, span.o, opens, f);
     });
@@ -266,7 +270,7 @@ class compact_attention : row_of_run<Isa> {
   void score(const block_of_row& b) {
     for (int run = b.first_run; run < 2; ++run)
       if (b.from[run] < b.to[run]) score_keys(b.first, b.from[run], b.to[run]);
-    if (p_.stored.k.scales.given) scale(b, true);
+    if (p_.stored.k.scaled()) scale(b, true);
     for (int run = b.first_run; stretched_ && run < 2; ++run)
       steps::stretch_scores(p_, s_, b.from[run], b.to[run]);
   }
@@ -276,7 +280,8 @@ class compact_attention : row_of_run<Isa> {
   }
 
   void score_keys(int32_t block, int from, int to) {
-    if (!k_.at) return p_.packed_keys ? score_segments(block, from, to) : score_stored(block, from, to);
+    if (features::segments && !k_.at && p_.packed_keys) return score_segments(block, from, to);
+    if (features::types && !k_.at) return score_stored(block, from, to);
     if (in_panels_)
       steps::score_panels(q_, p_.dim, k_.row(block + (from & -16)), s_, from, to);
     else
@@ -305,7 +310,7 @@ class compact_attention : row_of_run<Isa> {
     const row_bias bias = all ? bias_of(p_, {head_, query_}, b.first) : row_bias{};
     tree_path<path_keys> path;
     for (int at = 0; at < block_keys; at += path_keys) {
-      const bool in_tree = all && touches(p_.tree, b.first + at, path_keys);
+      const bool in_tree = all && p_.in_tree(b.first + at, path_keys);
       if (in_tree) find_path(p_, query_, b.first + at, path);
       for (int run = b.first_run; run < 2; ++run) {
         const int to = b.to[run] < at + path_keys ? b.to[run] : at + path_keys;
@@ -361,8 +366,9 @@ class compact_attention : row_of_run<Isa> {
   };
   values values_from(int32_t block, int from, int to, int column, int columns) const {
     const int64_t key = int64_t{block} + from;
-    if (v_.at) return {v_.row(block + from) + column, v_.stride, to};
-    if (p_.stored.v.dtype != FOVEA_F32) {
+    if (!(features::types || features::segments) || v_.at)
+      return {v_.row(block + from) + column, v_.stride, to};
+    if (p_.stored.v.differs()) {
       const int end = end_of_loaded(from, to);
       p_.stored.as.rows->load_values(p_, kv_head_, key, end - from, {column, columns}, loaded_, loaded_keys);
       return {loaded_, loaded_keys, end};
@@ -389,12 +395,13 @@ class compact_attention : row_of_run<Isa> {
 
   void finish(gathered& all) {
     const float total = steps::sum_of_lanes(all.sum);
-    const float factor = p_.modify.sinks || p_.modify.lse ? end_with_options(total, all.top)
-                                                          : inverse_of<one>({{total}}).r[0];
+    const bool has_end = (features::sinks && p_.modify.sinks) || (features::lse && p_.modify.lse);
+    const float factor = has_end ? end_with_options(total, all.top) : inverse_of<one>({{total}}).r[0];
     float* const out = p_.out.data ? output_row() : all.o;
     steps::write_output(all.o, factor, p_.v_dim, out);
-    if (p_.stored.out.dtype != FOVEA_F32) p_.stored.as.rows->write_row(p_, head_, query_, out);
-    if (p_.modify.weights.data) write_weights(all.top, total, factor);
+    if (features::types && p_.stored.out.dtype != FOVEA_F32)
+      p_.stored.as.rows->write_row(p_, head_, query_, out);
+    if (features::weights && p_.modify.weights.data) write_weights(all.top, total, factor);
   }
   __attribute__((noinline)) float end_with_options(float total, float top) const {
     const modifiers& m = p_.modify;
@@ -418,7 +425,7 @@ class compact_attention : row_of_run<Isa> {
     for (int32_t at = 0; (at = next_block(at)) != no_block; at += block_keys) {
       const block_of_row b = block_at(at);
       score(b);
-      const bool by_key = p_.modify.any || touches(p_.tree, at, block_keys);
+      const bool by_key = p_.modify.changes_scores() || p_.in_tree(at, block_keys);
       if (by_key && stage != returned::scaled_scores) modify(b, stage);
       write_block(b, stage == returned::weights, {top, total, factor}, out + (at - begin));
     }

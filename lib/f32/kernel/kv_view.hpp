@@ -69,7 +69,7 @@ class kv_view : element_contract<Element> {
   ptrdiff_t key_stride() const { return p_.k.token; }
   // Panels of a cache: those of keys from .. to-1 of a block, or as many of them as stand side by side.
   key_panels panels(int64_t block, int from, int to) const {
-    if (p_.segments) {
+    if (p_.in_segments()) {
       const key_piece piece = keys_in_segment(p_, kv_head_, block + from);
       return {piece.at, from, static_cast<int>(smaller(piece.end - block, to))};
     }
@@ -78,7 +78,7 @@ class kv_view : element_contract<Element> {
   }
 
   value_rows<Element> values(int64_t block) const {
-    if (p_.segments) return {nullptr, p_.v_dim, 0, p_.segments, block, kv_head_};
+    if (p_.in_segments()) return {nullptr, p_.v_dim, 0, p_.segments, block, kv_head_};
     const int64_t first = larger(block, p_.see.first_key);
     return {v_ + static_cast<ptrdiff_t>(first - p_.see.first_key) * p_.v.token,
             p_.v.token,

@@ -116,8 +116,7 @@ struct row_of_partials {
     float factor[Isa::lanes], lse[Isa::lanes];
     end.factor.store(factor);
     end.lse.store(lse);
-    if (p.modify.lse)
-      p.modify.lse[head * p.queries + static_cast<ptrdiff_t>(query)] = lse[0];
+    if (p.modify.lse) p.modify.lse[head * p.queries + static_cast<ptrdiff_t>(query)] = lse[0];
     for (int c = 0; c < up16(p.v_dim); c += 16) {
       const auto o = any ? f32x16<Isa>::load(all.o + c) : f32x16<Isa>::all(0);
       if (out)

@@ -149,13 +149,14 @@ FOVEA_INLINE f32x16<Isa> with_mask(const f32x16<Isa>& bias, const f32x16<Isa>& s
 template <class Isa, int Keys>
 FOVEA_INLINE float modified(const modifiers& m, const row_bias& row, int j, float s,
                             const tree_path<Keys>* path, int n) {
-  if (m.cap != 0) s = soft_capped<Isa>(s, m.cap, m.cap_factor);
-  if (row.slope != 0) {
+  if (features::softcap && m.cap != 0) s = soft_capped<Isa>(s, m.cap, m.cap_factor);
+  if (features::alibi && row.slope != 0) {
     float distance = (row.distance - static_cast<float>(j & -16)) - static_cast<float>(j & 15);
     if (path) distance = distance + static_cast<float>(path->behind[n]);
     s = Isa::max(Isa::fma(row.slope, Isa::abs(distance), s), lowest);
   }
-  const bool given = row.bias || row.shown, hides = path && (path->special >> n / 16 & 1);
+  const bool given = features::masks && (row.bias || row.shown),
+             hides = features::trees && path && (path->special >> n / 16 & 1);
   if (!given && !hides) return s;
   const float bias = hides && !path->shown[n] ? minus_infinity : given ? mask_at(row, j) : 0;
   return bias == minus_infinity ? bias : Isa::max(Isa::fma(log2_e, bias, s), lowest);

@@ -128,8 +128,8 @@ FOVEA_INLINE void product_columns(const product_job& job, const strip& s, int32_
 }
 
 template <class Isa, class Shape, class Element>
-__attribute__((noinline)) void product_groups(const product_job& job, const strip& s, int32_t row,
-                                              int32_t end) {
+FOVEA_FOR_SPEED __attribute__((noinline)) void product_groups(const product_job& job, const strip& s,
+                                                              int32_t row, int32_t end) {
   constexpr int lanes = Shape::vectors * Shape::lanes < 16 ? Shape::lanes : 16;
   product_columns<Isa, Shape, Element>(job, s, s.from & -lanes, row, end);
 }

@@ -76,7 +76,7 @@ class rows_of_tile {
     const auto within = [=](int32_t key) { return (key < first ? first : key < end ? key : end) - at; };
     block b{};
     b.first_key = first_key;
-    b.in_tree = touches(p.tree, first_key, block_keys);
+    b.in_tree = p.in_tree(first_key, block_keys);
     key_runs& runs = b.runs;
     for (int run = 0; run < 2; ++run) {
       runs.from[run] = w_.runs + 2 * run * w_.rows;

@@ -11,9 +11,10 @@ namespace fovea::f32 {
 
 // Most rows of queries that take this path.
 template <class Isa>
-constexpr int most_far_rows = Isa::lanes == 8  ? 4
-                              : Isa::lanes > 8 ? 1
-                                               : 0;
+constexpr int most_far_rows = !features::few_row_tiles ? 0
+                              : Isa::lanes == 8        ? 4
+                              : Isa::lanes > 8         ? 1
+                                                       : 0;
 
 // A group of keys: as many as a register has lanes.
 template <class Isa, int Rows>

@@ -247,7 +247,8 @@ void softmax_step(const tile_job& job, const block& b, const float* first_q) {
       if (modify.mask.shown) return masked_softmax_step<Isa, hidden_by_mask<Isa>>(job, b, first_q);
       if (modify.mask.bias) return masked_softmax_step<Isa, biased_by_mask<Isa>>(job, b, first_q);
     }
-  if (modify.any || b.in_tree) return modified_softmax_step<Isa>(job, b, first_q);
+  if (modify.changes_scores() || (features::trees && b.in_tree))
+    return modified_softmax_step<Isa>(job, b, first_q);
   if constexpr (Isa::lanes == 16)
     if (b.runs.same == same_keys::all && b.runs.end - b.runs.begin >= long_row)
       return raise_and_weigh<Isa>(job, b, first_q);
