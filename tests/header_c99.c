@@ -157,7 +157,7 @@ static unsigned char product_scratch[FOVEA_MULTIPLY_SCRATCH(2, 1, FOVEA_I8)];
 
 static int multiplies(void) {
   static const float weights[2] = {3, 4}, bias[1] = {0.5f}, x[4] = {1, 1, 2, -1};
-  static const fovea_linear linear = {packed_in_flash, bias, 2, 1, FOVEA_F32, {0, 0, 0}};
+  static const fovea_linear linear = {packed_in_flash, bias, 2, 1, FOVEA_F32, {0, 0}, 0};
   float packed[FOVEA_LINEAR_BYTES(2, 1, FOVEA_F32) / sizeof(float)], y[2] = {0, 0};
   fovea_rows_in rows = {0};
   fovea_product p = {0};

@@ -67,7 +67,7 @@ struct packed_matrix {
     packed.assign(fovea_linear_size(parts[0]->in, out, FOVEA_F32) / sizeof(float), 0);
     const bool biased = !parts[0]->bias.empty();
     bias.assign(biased ? static_cast<size_t>(out) : 0, 0);
-    linear = {packed.data(), biased ? bias.data() : nullptr, parts[0]->in, out, FOVEA_F32, {}};
+    linear = {packed.data(), biased ? bias.data() : nullptr, parts[0]->in, out, FOVEA_F32, {}, 0};
     int32_t at = 0;
     for (const matrix* m : parts) {
       m->add_to(linear, packed, bias, at);

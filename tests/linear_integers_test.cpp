@@ -38,7 +38,9 @@ struct problem {
     const fovea_rows_in from = {w.data(), 0, FOVEA_F32, 0};
     return fovea_pack_linear(packed, size, in, out, dtype, 0, &from, out);
   }
-  fovea_linear linear() const { return {packed, bias.empty() ? nullptr : bias.data(), in, out, dtype, {}}; }
+  fovea_linear linear() const {
+    return {packed, bias.empty() ? nullptr : bias.data(), in, out, dtype, {}, 0};
+  }
 
   std::vector<float> expected() const {
     std::vector<float> y;

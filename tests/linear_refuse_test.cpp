@@ -33,7 +33,7 @@ const refused_call refused_calls[] = {
     {"int16 weights", FOVEA_UNSUPPORTED, FOVEA_ARG_W, [](problem& p) { p.linear.dtype = FOVEA_I16; }},
     {"weights of no dtype", FOVEA_UNSUPPORTED, FOVEA_ARG_W, [](problem& p) { p.linear.dtype = -1; }},
     {"reserved words of the weights", FOVEA_UNSUPPORTED, FOVEA_ARG_RESERVED,
-     [](problem& p) { p.linear.reserved[2] = 1; }},
+     [](problem& p) { p.linear.reserved[1] = 1; }},
     {"a bias that is no float", FOVEA_ALIGN, FOVEA_ARG_BIAS,
      [](problem& p) { p.linear.bias = moved<float>(p.linear.bias, 1); }},
     {"a bias that leaves the address space", FOVEA_OVERFLOW, FOVEA_ARG_BIAS,

@@ -11,7 +11,7 @@ TEST_CASE("activations_of_rows_have_the_bits_of_those_behind_products") {
   const fovea_rows_in w = {identity.data(), 0, FOVEA_F32, 0};
   REQUIRE(fovea_pack_linear(packed.data(), packed.size() * sizeof(float), width, width, FOVEA_F32, 0, &w,
                             width) == FOVEA_OK);
-  const fovea_linear linear = {packed.data(), nullptr, width, width, FOVEA_F32, {}};
+  const fovea_linear linear = {packed.data(), nullptr, width, width, FOVEA_F32, {}, 0};
   data::guarded<float> x(rows * width), y(rows * width);
   for (size_t i = 0; i < x.size(); ++i)
     x[i] = (i < 30 ? 4.f : 40.f) * data::noise(3, static_cast<uint32_t>(i));

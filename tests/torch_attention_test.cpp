@@ -79,7 +79,7 @@ fovea_linear pack(const std::vector<float>& weight, const float* bias, int32_t i
   const fovea_rows_in rows = {weight.data(), 0, FOVEA_F32, 0};
   REQUIRE(fovea_pack_linear(packed.data(), packed.size() * sizeof(float), in, out, FOVEA_F32, 0, &rows,
                             out) == FOVEA_OK);
-  return {packed.data(), bias, in, out, FOVEA_F32, {}};
+  return {packed.data(), bias, in, out, FOVEA_F32, {}, 0};
 }
 
 void check_case(const torch_case& c, int32_t isa) {

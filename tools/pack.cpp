@@ -18,6 +18,7 @@ std::vector<flag> pack_flags() {
           {"--int8", "", "matrices in int8, a scale for each output"},
           {"--int4", "", "matrices in int4, a scale for each 32 inputs"},
           {"--helium", "", "integers in the order of cores with Helium, as Cortex-M55"},
+          {"--smlad", "", "matrices of int8 in the order that Cortex-M4, M7 and M33 multiply fastest"},
           {"--golden", "", "adds an input and what comes out, for the board's own check"},
           {"--tensors", "NAMES", "of safetensors: only these, with commas between them"},
           {"--join", "NEW=A+B", "of safetensors: packs A, B and so on as one matrix"},
@@ -43,6 +44,8 @@ pack_wish read_wish(const flags& given) {
   if (!is_identifier(w.name))
     throw usage_error("--name is " + quote(w.name) + ": give a name of C, such as weights");
   w.helium = given.count("--helium") > 0;
+  w.smlad = given.count("--smlad") > 0;
+  if (w.helium && w.smlad) throw usage_error("--helium excludes --smlad: keep the one of your core");
   w.golden = given.count("--golden") > 0;
   if (w.golden && w.header.empty()) throw usage_error("--golden goes into a header: add --header weights.h");
   if (given.count("--prompt") && !given.count("--words"))

@@ -11,7 +11,7 @@ struct pack_wish {
   std::string file, name;
   std::string header, image; // where to write; empty: not wanted
   int32_t dtype = 0;
-  bool helium = false, golden = false;
+  bool helium = false, smlad = false, golden = false;
 };
 
 // Both write what is wished for and return a table of it. Throw usage_error.

@@ -43,8 +43,9 @@ class model_packer {
     add_words(header, t);
     add_prompt(header, t);
     if (wish_.golden) add_golden(header);
-    if (wish_.helium)
-      stories::reorder_for_helium(image_->data(), image_->size()); // last: nothing here reads it
+    // Last: nothing here reads these.
+    if (wish_.helium) stories::reorder_for_helium(image_->data(), image_->size());
+    if (wish_.smlad) stories::arrange_for_smlad(image_->data(), image_->size());
     if (wish_.image.empty()) header.words(wish_.name + "_model", image_->data(), image_->size());
     if (!wish_.image.empty())
       write_whole(wish_.image, {reinterpret_cast<const char*>(image_->data()), image_->size()});

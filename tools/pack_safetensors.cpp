@@ -222,6 +222,8 @@ class tensor_packer {
     if (wish_.golden && p.is_matrix) write_golden(header, p);
     if (wish_.helium && p.is_matrix && wish_.dtype != FOVEA_F32)
       stories::reorder_linear_for_helium(image_.data() + p.offset, p.in, p.out, wish_.dtype);
+    const bool arranged = wish_.smlad && p.is_matrix && wish_.dtype == FOVEA_I8;
+    if (arranged) stories::arrange_linear_for_smlad(image_.data() + p.offset, p.in, p.out, wish_.dtype);
     if (offsets) header.define(macro + "_OFFSET", std::to_string(p.offset));
     if (!offsets && p.is_matrix) header.words(p.id, image_.data() + p.offset, p.bytes);
     if (!offsets && !p.is_matrix) write_vector(header, p);
@@ -229,7 +231,8 @@ class tensor_packer {
     if (p.is_matrix)
       header.define(macro + (offsets ? "(image, bias)" : "(bias)"),
                     "{" + (offsets ? format("(const unsigned char *)(image) + %zu", p.offset) : p.id) +
-                        format(", bias, %d, %d, %s, {0}}", p.in, p.out, type.c_str()));
+                        format(", bias, %d, %d, %s, {0}, %s}", p.in, p.out, type.c_str(),
+                               arranged ? "FOVEA_LINEAR_SMLAD" : "0"));
   }
 
   void write_vector(c_header& header, const packed_part& p) {

@@ -296,8 +296,14 @@ class pass {
       if (!holds) return false;
       scales[h] = {static_cast<int32_t>(multiplier), shift, 0, 0, 0, 0};
       std::memcpy(&scales[h].f32_scale, &unit, sizeof unit);
-      const fovea_float_rows row = {head, 0, 1, dim};
-      note(fovea_fixed_quantize_s8(&row, std::ldexp(1.0f, -shift) / steps, 0, q + h * dim));
+      // As fovea_fixed_quantize_s8: to nearest, halves to even. All quotients are below 127.5.
+      const float step = std::ldexp(1.0f, -shift) / steps;
+      for (int32_t c = 0; c < dim; ++c) {
+        const float pushed = head[c] / step + 12582912.0f;
+        int32_t bits;
+        std::memcpy(&bits, &pushed, sizeof bits);
+        q[h * dim + c] = static_cast<int8_t>(bits);
+      }
     }
     return true;
   }

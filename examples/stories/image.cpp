@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "fovea/fixed.h"
+#include "fovea/fixed_linear.h"
 #include "fovea/fixed_quantize.h"
 #include "fovea/ops.h"
 #include "image_layout.hpp"
@@ -12,12 +13,13 @@
 namespace stories {
 namespace {
 
-fovea_linear linear_at(const unsigned char* at, int32_t in, int32_t out, int32_t dtype) {
+fovea_linear linear_at(const unsigned char* at, int32_t in, int32_t out, int32_t dtype, int32_t order) {
   fovea_linear linear = {};
   linear.packed = at;
   linear.in = in;
   linear.out = out;
   linear.dtype = dtype;
+  linear.order = dtype == FOVEA_I8 ? order : int32_t{FOVEA_LINEAR_AS_PACKED};
   return linear;
 }
 
@@ -180,7 +182,8 @@ refusal open_image(const unsigned char* image, size_t size, model& m) {
   if (needed == 0 || needed != (static_cast<uint64_t>(h.size_high) << 32 | h.size_low))
     return {"the header of the image contradicts itself", {}};
   if (needed > size) return {"the image is not all there", {}};
-  if (h.dtype != FOVEA_F32 && h.panel_order != fovea_fixed_panel_order())
+  const bool for_smlad = h.panel_order == FOVEA_LINEAR_SMLAD && fovea_fixed_linear_order() == 3;
+  if (h.dtype != FOVEA_F32 && h.panel_order != fovea_fixed_panel_order() && !for_smlad)
     return {"the integers of the image are in the order of other cores: pack it for this one", {}};
   if (reinterpret_cast<uintptr_t>(image) % image_align != 0)
     return {"the image is not at a multiple of 64 bytes", {}};
@@ -188,13 +191,14 @@ refusal open_image(const unsigned char* image, size_t size, model& m) {
   m = {};
   m.of = h.of;
   m.dtype = h.dtype;
+  m.order = for_smlad ? FOVEA_LINEAR_SMLAD : FOVEA_LINEAR_AS_PACKED;
   m.image = image;
   m.final_norm = floats_at(image + at.final_norm);
   m.cosines = floats_at(image + at.cosines);
   m.sines = floats_at(image + at.sines);
   m.embedding = image + at.embedding;
   m.embedding_scales = floats_at(image + at.embedding_scales);
-  m.classifier = linear_at(image + at.classifier, m.of.width, m.of.words, of_classifier(m.dtype));
+  m.classifier = linear_at(image + at.classifier, m.of.width, m.of.words, of_classifier(m.dtype), m.order);
   return {};
 }
 
@@ -205,11 +209,11 @@ layer_weights model::layer(int32_t index) const {
   l.attention_norm = floats_at(begin + at.attention_norm);
   l.mlp_norm = floats_at(begin + at.mlp_norm);
   std::memcpy(&l.largest, begin + at.largest, sizeof l.largest);
-  l.qkv = linear_at(begin + at.qkv, of.width, of.qkv_width(), finer(of, dtype));
+  l.qkv = linear_at(begin + at.qkv, of.width, of.qkv_width(), finer(of, dtype), order);
   if (of.qkv_bias) l.qkv.bias = floats_at(begin + at.qkv_bias);
-  l.out = linear_at(begin + at.out, of.q_width(), of.width, dtype);
-  l.up = linear_at(begin + at.up, of.width, 2 * of.hidden, dtype);
-  l.down = linear_at(begin + at.down, of.hidden, of.width, finer(of, dtype));
+  l.out = linear_at(begin + at.out, of.q_width(), of.width, dtype, order);
+  l.up = linear_at(begin + at.up, of.width, 2 * of.hidden, dtype, order);
+  l.down = linear_at(begin + at.down, of.hidden, of.width, finer(of, dtype), order);
   return l;
 }
 

@@ -34,6 +34,7 @@ struct model {
   const float *final_norm, *cosines, *sines;
   const void* embedding;
   const float* embedding_scales; // of integers
+  int32_t order;                 // of weights of int8: of fovea_linear
   fovea_linear classifier;
 
   layer_weights layer(int32_t index) const;
@@ -55,5 +56,8 @@ refusal open_image(const unsigned char* image, size_t size, model& m);
 void reorder_for_helium(unsigned char* image, size_t size);
 // The same of one packed product of FOVEA_I8 or FOVEA_I4.
 void reorder_linear_for_helium(unsigned char* packed, int32_t in, int32_t out, int32_t dtype);
+// Of order 1, weights of int8 become FOVEA_LINEAR_SMLAD, for Cortex-M4, M7 and M33.
+void arrange_for_smlad(unsigned char* image, size_t size);
+void arrange_linear_for_smlad(unsigned char* packed, int32_t in, int32_t out, int32_t dtype);
 
 } // namespace stories

@@ -31,23 +31,47 @@ void reorder_linear_for_helium(unsigned char* packed, int32_t in, int32_t out, i
   }
 }
 
-void reorder_for_helium(unsigned char* image, size_t size) {
+void arrange_linear_for_smlad(unsigned char* packed, int32_t in, int32_t out, int32_t dtype) {
+  if (dtype != FOVEA_I8) return;
+  const size_t size = static_cast<size_t>(linear_bytes(in, out, dtype));
+  std::vector<uint32_t> before((size + 3) / 4);
+  std::memcpy(before.data(), packed, size);
+  fovea_linear l = {};
+  l.packed = before.data();
+  l.in = in;
+  l.out = out;
+  l.dtype = dtype;
+  fovea_arrange_linear(packed, size, &l);
+}
+
+namespace {
+
+template <class Reorder>
+void reorder_image(unsigned char* image, size_t size, int32_t order, Reorder reorder) {
   image_header h;
   model m;
   if (open_image(image, size, m) || m.dtype == FOVEA_F32) return;
-  const auto reorder = [](const fovea_linear& l) {
-    reorder_linear_for_helium(const_cast<unsigned char*>(static_cast<const unsigned char*>(l.packed)), l.in,
-                              l.out, l.dtype);
+  const auto one = [&](const fovea_linear& l) {
+    reorder(const_cast<unsigned char*>(static_cast<const unsigned char*>(l.packed)), l.in, l.out, l.dtype);
   };
-  reorder(m.classifier);
+  one(m.classifier);
   for (int32_t i = 0; i < m.of.layers; ++i) {
     const layer_weights layer = m.layer(i);
-    for (const fovea_linear* l : {&layer.qkv, &layer.out, &layer.up, &layer.down}) reorder(*l);
+    for (const fovea_linear* l : {&layer.qkv, &layer.out, &layer.up, &layer.down}) one(*l);
   }
   std::memcpy(&h, image, sizeof h);
-  h.panel_order = 2;
+  h.panel_order = order;
   h.check = check_of(h);
   std::memcpy(image, &h, sizeof h);
+}
+
+} // namespace
+
+void reorder_for_helium(unsigned char* image, size_t size) {
+  reorder_image(image, size, 2, reorder_linear_for_helium);
+}
+void arrange_for_smlad(unsigned char* image, size_t size) {
+  reorder_image(image, size, FOVEA_LINEAR_SMLAD, arrange_linear_for_smlad);
 }
 
 } // namespace stories

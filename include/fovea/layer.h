@@ -1,8 +1,8 @@
 /* layer.h: multi-head attention with its weights: y = concat(heads) W_O^T + b_O (+ residual). C99 and C++.
  *
  *   fovea_layer layer = {0};                                  // constant: shared by calls and threads
- *   layer.q = (fovea_linear){packed_qkv, in_proj_bias, 384, 1152, FOVEA_F32, {0}};
- *   layer.out = (fovea_linear){packed_out, out_bias, 384, 384, FOVEA_F32, {0}};
+ *   layer.q = (fovea_linear){packed_qkv, in_proj_bias, 384, 1152, FOVEA_F32};
+ *   layer.out = (fovea_linear){packed_out, out_bias, 384, 384, FOVEA_F32};
  *   layer.q_heads = 12; layer.dim = 32;
  *
  *   static unsigned char scratch[FOVEA_LAYER_SCRATCH_FAST(128, 128, 384, 12, 12, 32, 32)];

@@ -31,8 +31,8 @@ class self_attention {
   std::int32_t pack(const float* in_weight, const float* in_bias, const float* out_weight,
                     const float* out_bias) {
     weights_ = {};
-    weights_.q = {in_, in_bias, Width, outputs, Dtype, {}};
-    weights_.out = {out_, out_bias, head_columns, Width, Dtype, {}};
+    weights_.q = {in_, in_bias, Width, outputs, Dtype, {}, 0};
+    weights_.out = {out_, out_bias, head_columns, Width, Dtype, {}, 0};
     weights_.q_heads = Heads;
     weights_.kv_heads = KvHeads;
     weights_.dim = Dim;

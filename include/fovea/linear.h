@@ -6,7 +6,7 @@
  *   fovea_rows_in rows = {weights, 0, FOVEA_F32, 0};        // [1536][384], as PyTorch stores them
  *   fovea_pack_linear(packed, sizeof packed, 384, 1536, FOVEA_F32, 0, &rows, 1536);
  *
- *   fovea_linear up = {packed, bias, 384, 1536, FOVEA_F32, {0}};
+ *   fovea_linear up = {packed, bias, 384, 1536, FOVEA_F32};
  *   fovea_product p = {0};
  *   p.w = &up; p.x.data = x; p.y.data = y; p.rows = 128; p.activation = FOVEA_GELU;
  *   int32_t status = fovea_multiply(&p, NULL, 0);
@@ -34,6 +34,10 @@ enum {
 
 #define FOVEA_LINEAR_MAX (1 << 20) /* inputs, and outputs; FOVEA_I8 takes up to 65,536 inputs */
 
+/* order of packed FOVEA_I8. FOVEA_LINEAR_SMLAD: what Cortex-M4, M7 and M33 multiply in three instructions for
+ * four products; all other cores refuse it. */
+enum { FOVEA_LINEAR_AS_PACKED = 0, FOVEA_LINEAR_SMLAD = 3 };
+
 /* rows x columns. The elements of a row are contiguous. stride: elements from row to row, 0 = columns. */
 typedef struct fovea_rows_in {
   const void *data;
@@ -52,7 +56,8 @@ typedef struct fovea_linear {
   const void *packed; /* as fovea_pack_linear wrote it; may be a const array in flash */
   const float *bias;  /* [out]; null = none */
   int32_t in, out, dtype;
-  int32_t reserved[3];
+  int32_t reserved[2];
+  int32_t order; /* FOVEA_LINEAR_AS_PACKED, or FOVEA_LINEAR_SMLAD of fovea_arrange_linear */
 } fovea_linear;
 
 typedef struct fovea_product {
@@ -87,6 +92,11 @@ FOVEA_API size_t fovea_linear_size(int32_t in, int32_t out, int32_t dtype);
  * not finite are refused for integers. */
 FOVEA_API int32_t fovea_pack_linear(void *packed, size_t size, int32_t in, int32_t out, int32_t dtype,
                                     int32_t at, const fovea_rows_in *w, int32_t rows);
+
+/* Writes packed weights of FOVEA_I8 in the order FOVEA_LINEAR_SMLAD into `to`: as many bytes, aligned to 4,
+ * apart from w->packed. Results have the same bits in either order. It runs on all cores whose
+ * fovea_fixed_panel_order is 1, so a computer makes the array for a board's flash. */
+FOVEA_API int32_t fovea_arrange_linear(void *to, size_t size, const fovea_linear *w);
 
 FOVEA_API int32_t fovea_multiply(const fovea_product *p, void *scratch, size_t scratch_size);
 /* The status that fovea_multiply would return with enough scratch. */

@@ -9,17 +9,34 @@
 namespace fovea::cache {
 namespace {
 
-// A row of K or V at a place of its panels. Numbers by fours, with zeros behind the end; the last four of
-// them still fit the panel.
-__attribute__((noinline)) uint32_t put_row(bool of_keys, unsigned char* panels, int32_t place, int32_t dims,
-                                           const int8_t* row, int32_t count, uint32_t sum) {
-  const int32_t end = of_keys ? dims : up_to(count, 4);
-  uint32_t word = 0;
-  for (int32_t c = 0; c < end; ++c) {
-    const uint8_t x = c < count ? static_cast<uint8_t>(row[c]) : uint8_t{0};
-    panels[of_keys ? fixed::key_at(place, c, dims) : fixed::value_at(place, c, dims)] = x;
-    word = word >> 8 | uint32_t{x} << 24;
-    if (c % 4 == 3) sum = mix_word(sum, word);
+// Sixteen numbers as four words, with zeros behind the end of a row.
+FOVEA_ONCE const unsigned char* copied(const int8_t* row, int32_t count, uint32_t (&words)[4]) {
+  unsigned char* const to = reinterpret_cast<unsigned char*>(words);
+  for (int32_t c = 0; c < 16; ++c) to[c] = c < count ? static_cast<unsigned char>(row[c]) : 0;
+  return to;
+}
+
+// A row of K or V at its place of a panel: in words, behind every fourth one a gap. Keys are filled up to 16.
+__attribute__((noinline)) uint32_t put_row(bool values, unsigned char* to, const int8_t* row, int32_t count,
+                                           uint32_t sum) {
+  int32_t size = values ? count : up_to(count, 16);
+  using key_step = word_step<false>;
+  using value_step = word_step<true>;
+  const int32_t of_word = values ? value_step::of_word : key_step::of_word;
+  const int32_t gap = (values ? value_step::of_four : key_step::of_four) - 4 * of_word;
+  for (; size > 0; size -= 16, to += gap, row += 16, count -= 16) {
+    uint32_t piece[4];
+    const bool in_place = count >= 16 && reinterpret_cast<uintptr_t>(row) % 4 == 0;
+    const unsigned char* from = in_place ? reinterpret_cast<const unsigned char*>(row)
+                                         : copied(row, count, piece);
+    const unsigned char* const end = from + (size < 16 ? size : 16);
+    do {
+      const uint32_t word = token_words::load(from);
+      values ? value_step::put(to, word) : key_step::put(to, word);
+      sum = mix_word(sum, word);
+      to += of_word;
+      from += 4;
+    } while (from < end);
   }
   return sum;
 }
@@ -33,10 +50,11 @@ uint32_t write_int8(const appending& a) {
   for (int32_t i = 0; i < a.tokens; ++i) {
     const int32_t token = c.now.length + i, place = at.place(token);
     uint32_t of_token = static_cast<uint32_t>(token);
-    unsigned char *keys = c.keys(0), *values = c.values(0);
+    unsigned char* keys = c.keys(0) + key_begin(place, at.depth);
+    unsigned char* values = c.values(0) + value_begin(place, at.width);
     for (int32_t g = 0; g < c.shape().kv_heads; ++g) {
-      of_token = put_row(true, keys, place, at.depth, a.k.row<int8_t>(g, i), c.shape().dim, of_token);
-      of_token = put_row(false, values, place, at.width, a.v.row<int8_t>(g, i), c.shape().v_dim, of_token);
+      of_token = put_row(false, keys, a.k.row<int8_t>(g, i), c.shape().dim, of_token);
+      of_token = put_row(true, values, a.v.row<int8_t>(g, i), c.shape().v_dim, of_token);
       keys += at.k_head();
       values += at.v_head();
     }

@@ -97,12 +97,15 @@ int32_t append_floats(appending& a, Key key) {
 
 // The largest number of a row without its sign. NaN and infinity are larger than all others.
 template <class Row>
-uint32_t size_bits(const Row& row, int32_t dim) {
+uint32_t size_bits(Row row, int32_t dim) {
   uint32_t largest = 0;
-  for (int32_t c = 0; c < dim; ++c) {
-    const uint32_t bits = size_bits(row[c]);
+  const auto see = [&](float x) __attribute__((always_inline)) {
+    const uint32_t bits = size_bits(x);
     largest = bits > largest ? bits : largest;
-  }
+  };
+  int32_t c = 0;
+  for (; c + 4 <= dim; c += 4) see(row[c]), see(row[c + 1]), see(row[c + 2]), see(row[c + 3]);
+  for (; c < dim; ++c) see(row[c]);
   return largest;
 }
 
@@ -117,34 +120,58 @@ int32_t check_sizes(const appending& a, Rows kept, int32_t dim, float largest) {
   return FOVEA_OK;
 }
 
-// A row becomes bytes at to(c); returns its multiplier.
-template <class Row, class Place>
-int32_t quantize_row(const Row& row, int32_t dim, float largest, int32_t greatest, Place to) {
+// A row becomes words of four bytes, put(i, word), with zeros behind its end; returns its multiplier.
+template <class Row, class Put>
+int32_t quantize_row(Row row, int32_t dim, float largest, int32_t greatest, Put put) {
   const int32_t by = multiplier_for(float_of(size_bits(row, dim)), largest, greatest);
   const float step = static_cast<float>(by) * unit_of(largest, greatest);
-  for (int32_t c = 0; c < dim; ++c) *to(c) = quantize(row[c], step);
+  const auto byte = [&](int32_t n) __attribute__((always_inline)) {
+    return uint32_t{static_cast<uint8_t>(quantize(row[n], step))};
+  };
+  int32_t c = 0;
+  for (; c + 4 <= dim; c += 4) put(c / 4, byte(c) | byte(c + 1) << 8 | byte(c + 2) << 16 | byte(c + 3) << 24);
+  uint32_t rest = 0;
+  for (int32_t n = c; n < dim; ++n) rest |= byte(n) << 8 * (n - c);
+  if (c < dim) put(c / 4, rest);
   return by;
 }
 
+// Each word goes into its panel and into the checksum at once, in the order of sum_of_tokens.
 template <class Key>
 int32_t append_quantised(appending& a, Key k) {
   const opened& c = a.c;
   const fovea_cache_shape& s = c.shape();
+  const layout& at = c.at();
   const auto v = floats_of(a.v);
   if (const int32_t reason = check_sizes(a, k, s.dim, s.k_largest)) return refusal(reason, FOVEA_ARG_K);
   if (const int32_t reason = check_sizes(a, v, s.v_dim, s.v_largest)) return refusal(reason, FOVEA_ARG_V);
-  write_tokens(a, [&](int32_t g, int32_t at, int32_t i, int32_t count) {
-    int8_t* const keys = reinterpret_cast<int8_t*>(c.keys(g));
-    int8_t* const values = reinterpret_cast<int8_t*>(c.values(g));
-    for (int32_t j = 0, place = at; j < count; ++j, ++place) {
-      const auto key = [&](int32_t n) { return keys + fixed::key_at(place, n, c.at().depth); };
-      const auto value = [&](int32_t n) { return values + fixed::value_at(place, n, c.at().width); };
-      c.multipliers(g)[place] = quantize_row(k(g, i + j), s.dim, s.k_largest, s.score_multiplier, key);
-      for (int32_t n = s.dim; n < c.at().depth; ++n) *key(n) = 0;
-      c.weights(g)[place] = static_cast<int16_t>(
-          quantize_row(v(g, i + j), s.v_dim, s.v_largest, greatest_weight, value));
+  drop(a);
+  uint32_t sum = 0;
+  for (int32_t i = 0; i < a.tokens; ++i) {
+    const int32_t token = c.now.length + i, place = at.place(token);
+    uint32_t of_token = static_cast<uint32_t>(token);
+    for (int32_t g = 0; g < s.kv_heads; ++g) {
+      unsigned char* const keys = c.keys(g) + key_begin(place, at.depth);
+      unsigned char* const values = c.values(g) + value_begin(place, at.width);
+      const auto key = [&](int32_t n, uint32_t word) {
+        put_word<false>(keys, n, word);
+        of_token = mix_word(of_token, word);
+      };
+      const auto value = [&](int32_t n, uint32_t word) {
+        put_word<true>(values, n, word);
+        of_token = mix_word(of_token, word);
+      };
+      const int32_t multiplier = quantize_row(k(g, i), s.dim, s.k_largest, s.score_multiplier, key);
+      for (int32_t n = (s.dim + 3) / 4; n < at.depth / 4; ++n) key(n, 0);
+      const int32_t weight = quantize_row(v(g, i), s.v_dim, s.v_largest, greatest_weight, value);
+      c.multipliers(g)[place] = multiplier;
+      c.weights(g)[place] = static_cast<int16_t>(weight);
+      of_token = mix_word(mix_word(of_token, static_cast<uint32_t>(multiplier)),
+                          static_cast<uint32_t>(weight));
     }
-  });
+    sum += end_of_token(of_token);
+  }
+  keep(a, sum);
   return FOVEA_OK;
 }
 

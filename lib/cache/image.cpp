@@ -62,12 +62,10 @@ int32_t check_first_token(const header& h) {
 }
 
 // Of a number of whole words.
-uint32_t mix(uint32_t sum, const void* words, size_t bytes) {
-  for (size_t i = 0; i < bytes; i += 4) {
-    uint32_t word;
-    __builtin_memcpy(&word, static_cast<const unsigned char*>(words) + i, sizeof word);
-    sum = mix_word(sum, word);
-  }
+__attribute__((noinline)) uint32_t mix(uint32_t sum, const void* words, size_t bytes) {
+  const unsigned char* at = static_cast<const unsigned char*>(words);
+  for (const unsigned char* const end = at + bytes; at != end; at += 4)
+    sum = mix_word(sum, token_words::load(at));
   return sum;
 }
 
@@ -156,7 +154,7 @@ void write_header(opened& c, const header& h) {
 }
 
 // Data that was written before must be in memory before any byte of the slot.
-void commit(opened& c, slot next) {
+void commit(opened& c, slot& next) {
   next.generation = c.now.generation + 1;
   next.check = check_of(*c.head, next);
   volatile slot& to = c.head->slots[next.generation & 1].state;

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 
+#include "common/bits.hpp"
 #include "fovea/cache.h"
 
 namespace fovea::cache {
@@ -26,12 +27,8 @@ inline int32_t multiplier_for(float size, float largest, int32_t greatest) {
   return floor < greatest ? static_cast<int32_t>(floor) + 1 : greatest;
 }
 
-// To nearest, halves to even: the sum has no bits behind the point.
-inline int32_t nearest(float x) { return static_cast<int32_t>((x + 12582912.0f) - 12582912.0f); }
-
-inline int8_t quantize(float x, float step) {
-  const int32_t y = nearest(x / step);
-  return static_cast<int8_t>(y > 127 ? 127 : y < -127 ? -127 : y);
-}
+// To nearest, halves to even: the sum has no bits behind the point, and its lowest byte is the integer. It
+// holds each quotient of a row with the step of its multiplier, because these are at most 127 (1 + 2^-22).
+inline int8_t quantize(float x, float step) { return static_cast<int8_t>(bits_of(x / step + 12582912.0f)); }
 
 } // namespace fovea::cache

@@ -97,6 +97,45 @@ class token_words {
   }
 };
 
+// Where words of four bytes of an int8 token stand in the panels of this machine: the distance of two, and
+// of every fourth one.
+template <bool Values>
+struct word_step;
+template <>
+struct word_step<false> {
+  static constexpr int32_t of_word = fixed::fixed_panel_order == 2 ? 4 : 64,
+                           of_four = fixed::fixed_panel_order == 2 ? 64 : 256;
+  static void put(unsigned char* to, uint32_t word) {
+    __builtin_memcpy(__builtin_assume_aligned(to, 4), &word, sizeof word);
+  }
+};
+// Zeros behind the last number of a value still fit the panel.
+template <>
+struct word_step<true> {
+  static constexpr int32_t of_byte = fixed::fixed_panel_order == 2 ? 64 : 4, of_word = 4 * of_byte,
+                           of_four = 1024;
+  static void put(unsigned char* to, uint32_t word) {
+    to[0] = static_cast<unsigned char>(word);
+    to[of_byte] = static_cast<unsigned char>(word >> 8);
+    to[2 * of_byte] = static_cast<unsigned char>(word >> 16);
+    to[3 * of_byte] = static_cast<unsigned char>(word >> 24);
+  }
+};
+// The first byte of a token in panels of this machine: key_at and value_at of place, 0.
+constexpr ptrdiff_t key_begin(int32_t place, int32_t depth) {
+  return fixed::fixed_panel_order == 2 ? static_cast<ptrdiff_t>(place & ~3) * depth + (place & 3) * 16
+                                       : static_cast<ptrdiff_t>(place & ~15) * depth + (place & 15) * 4;
+}
+constexpr ptrdiff_t value_begin(int32_t place, int32_t width) {
+  return static_cast<ptrdiff_t>(place & ~63) * width +
+         (fixed::fixed_panel_order == 2 ? place & 63 : (place & 60) * 16 + (place & 3));
+}
+template <bool Values>
+void put_word(unsigned char* row, int32_t i, uint32_t word) {
+  using step = word_step<Values>;
+  step::put(row + i / 4 * step::of_four + i % 4 * step::of_word, word);
+}
+
 // A token from one image to another of the same shape, capacity aside.
 void copy_token(const opened& to, const opened& from, int32_t token);
 

@@ -108,22 +108,21 @@ class compact_rows {
     if (!seen) return;
     keys_ = up_to(seen, Dot::key_step);
     Dot::score(
-        count(), q_, job_.panels->keys(block), p_.depth, keys(), [this](int g) { return rows_[g].start; },
-        s_);
+        count(), q_, job_.panels->keys(block), up_to(p_.dim, Dot::depth_step), p_.depth, keys(),
+        [this](int g) { return rows_[g].start; }, s_);
     r = rows_;
     do weigh(block, *r);
     while (++r != end);
     const int8_t* values = job_.panels->values(block);
     const bool first = Dot::begins_sums && first_; // a row that never comes here has no sums to write
     first_ = false;
-    if (!p_.spill) return Dot::add_values(first, count(), weights_, keys(), values, acc_, p_.width, p_.width);
+    if (!p_.spill)
+      return Dot::add_values(first, count(), weights_, keys(), values, acc_, p_.width,
+                             up_to(p_.v_dim, Dot::lane_step));
     for (int32_t c = 0; c < p_.width; c += 16) add_spilled(values + c * fixed_block, c);
   }
 
-  // Whether options touch single keys of the block.
-  bool by_key(int32_t block) const {
-    return p_.octaves_by_key || touches(p_.tree, int64_t{block} * fixed_block, fixed_block);
-  }
+  bool by_key(int32_t block) const { return p_.offer->by_key && p_.offer->by_key(p_, block); }
 
   // So many keys hold all that the row sees of the block. Most see all of it, and no option touches its keys.
   int look_at(int32_t block, row& r) {
@@ -149,14 +148,16 @@ class compact_rows {
     if (r.reference == fixed_lowest_reference) raise(r, by);
     while (!Dot::weigh(s, keys(), by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum))
       raise(r, by);
-    if (p_.value_weights.data) scale_weights(block, place_of(r));
+    if (p_.value_weights.data)
+      p_.offer->scale_weights(p_, job_.kv_head, block, keys(), weights_, count(), place_of(r));
   }
 
   FOVEA_COMPACT mapping prepare(const row& r, int32_t* s) const {
     return Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
   }
   FOVEA_COLD mapping prepare_seen(int32_t block, const row& r, int32_t* s) {
-    if (by_key(block)) return p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, s), mapping{};
+    if (by_key(block))
+      return p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, keys(), s), mapping{};
     const mapping by = prepare(r, s);
     Dot::hide(s, 0, r.seen.first, by.absent());
     Dot::hide(s, r.seen.head, r.seen.from, by.absent());
@@ -174,13 +175,6 @@ class compact_rows {
     r.sum = shift_round_sum(r.sum, by);
     int32_t* const acc = sums_of(r);
     for (int32_t c = 0; c < p_.width; ++c) acc[c] = shift_round(acc[c], by);
-  }
-
-  // For values with a scale of their own. Only the given keys have one in memory.
-  void scale_weights(int32_t block, int g) {
-    const int16_t* by = value_weights_of(p_, job_.kv_head, block);
-    for (int32_t j = 0, key = block * fixed_block; j < keys(); ++j, ++key)
-      if (p_.see.first_key <= key && key < p_.see.end) Dot::scale_weight(weights_, count(), g, j, by[j]);
   }
 
   void finish(row& r) {
@@ -201,6 +195,15 @@ class compact_rows {
   int keys_;          // of the block that are computed
   bool first_ = true; // block that is visited
 };
+
+// For values with a scale of their own. Only the given keys have one in memory.
+template <class Dot>
+void scale_weights_of(const fixed_plan& p, int32_t kv_head, int32_t block, int keys, void* weights, int rows,
+                      int row) {
+  const int32_t at = block * fixed_block, from = p.see.first_key - at, left = p.see.end - at;
+  Dot::scale_weights(static_cast<typename Dot::element*>(weights), rows, row,
+                     value_weights_of(p, kv_head, block), from < 0 ? 0 : from, left < keys ? left : keys);
+}
 
 template <class Dot>
 FOVEA_COLD void attend_compact(const fixed_job& job) {

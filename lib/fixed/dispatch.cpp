@@ -50,6 +50,13 @@ const T* find_in(const T* const (&table)[Count], int32_t isa) {
 
 const fixed_kernel* find_fixed_kernel(int32_t isa) { return find_in(kernels, isa); }
 const fixed_product* find_fixed_product(int32_t isa) { return find_in(products, isa); }
+const fixed_product* find_arranged_product(int32_t isa) {
+#if FOVEA_WITH_FIXED_DSP
+  if (find_in(products, isa)) return &fixed_dsp_arranged_product;
+#endif
+  static_cast<void>(isa);
+  return nullptr;
+}
 const fixed_layer* find_fixed_layer(int32_t isa) { return find_in(layers, isa); }
 const fixed_scaling* find_fixed_scaling(int32_t isa) { return find_in(scalings, isa); }
 

@@ -5,7 +5,15 @@
 #pragma once
 #include <cstring>
 
+#include "common/system.hpp"
 #include "fixed/panels.hpp"
+
+// Cores without vectors expand four bytes at a time; elsewhere compilers make vectors of single bytes.
+#if !FOVEA_HAS_SYSTEM && !defined(__ARM_FEATURE_MVE)
+#define FOVEA_WORDS_OF_NIBBLES 1
+#else
+#define FOVEA_WORDS_OF_NIBBLES 0
+#endif
 
 namespace fovea::fixed {
 
@@ -23,13 +31,29 @@ constexpr int in_group(int lane, int c) {
   return at / (2 * group_run) * group_run + at % group_run;
 }
 
+#if FOVEA_WORDS_OF_NIBBLES
+// Numbers of four bytes, less 8 each: bit 7 keeps borrows inside their bytes.
+constexpr uint32_t less_eight(uint32_t fours) { return ((fours | 0x80808080u) - 0x08080808u) ^ 0x80808080u; }
+#endif
+
 // A group becomes a panel of bytes that is 32 deep.
 static inline void expand_group(const unsigned char* __restrict from, int8_t* __restrict to) {
+#if FOVEA_WORDS_OF_NIBBLES // four bytes at a time; groups and panels stand at multiples of four
+  for (int run = 0; run < group_bytes; run += group_run, from += group_run, to += 2 * group_run)
+    for (int i = 0; i < group_run; i += 4) {
+      uint32_t word;
+      std::memcpy(&word, __builtin_assume_aligned(from + i, 4), sizeof word);
+      const uint32_t low = less_eight(word & 0x0f0f0f0fu), high = less_eight(word >> 4 & 0x0f0f0f0fu);
+      std::memcpy(__builtin_assume_aligned(to + i, 4), &low, sizeof low);
+      std::memcpy(__builtin_assume_aligned(to + group_run + i, 4), &high, sizeof high);
+    }
+#else
   for (int run = 0; run < group_bytes; run += group_run, from += group_run, to += 2 * group_run)
     for (int i = 0; i < group_run; ++i) {
       to[i] = static_cast<int8_t>((from[i] & 15) - 8);
       to[i + group_run] = static_cast<int8_t>((from[i] >> 4) - 8);
     }
+#endif
 }
 
 // Sixteen finite float16 as floats, without a denormal on the way: 32-bit NEON has none. Sizes below 2^-14

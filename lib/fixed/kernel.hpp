@@ -24,9 +24,13 @@ struct fixed_offer {
   int32_t (*check_tables)(const fovea_fixed_attention& a, fixed_plan& p);
   uint32_t (*weigh_sink)(const fixed_plan& p, fixed_row& r);
   void (*octaves_by_key)(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
-                         const seen_of_block& seen, int32_t* s);
+                         const seen_of_block& seen, int keys, int32_t* s); // of the first `keys` of a block
   void (*write_floats)(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale,
                        int32_t count, uint32_t* out);
+  bool (*by_key)(const fixed_plan& p, int32_t block); // whether options touch single keys of the block
+  // On microcontrollers: the weights of a row among `rows`, for values with a scale of their own.
+  void (*scale_weights)(const fixed_plan& p, int32_t kv_head, int32_t block, int keys, void* weights,
+                        int rows, int row);
   const int8_t* (*packed_keys)(fixed_panels& panels, int32_t block); // rows
   const int8_t* (*packed_values)(const fixed_panels& panels, int32_t block);
   const fixed_segments* segments;
@@ -128,7 +132,14 @@ uint32_t fixed_float_product(int64_t acc, uint32_t by);
 void write_fixed_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale,
                         int32_t count, uint32_t* out);
 void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
-                    const seen_of_block& seen, int32_t* s);
+                    const seen_of_block& seen, int keys, int32_t* s);
+bool by_fixed_key(const fixed_plan& p, int32_t block);
+#if FOVEA_WITH_FIXED_CORTEX_M
+void scale_fixed_weights(const fixed_plan& p, int32_t kv_head, int32_t block, int keys, void* weights,
+                         int rows, int row);
+#else
+constexpr decltype(fixed_offer::scale_weights) scale_fixed_weights = nullptr;
+#endif
 
 constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* s16) {
   return {s16,
@@ -136,6 +147,8 @@ constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* s16) {
           weigh_fixed_sink,
           octaves_by_key,
           write_fixed_floats,
+          by_fixed_key,
+          scale_fixed_weights,
           fixed_panels::packed_keys,
           fixed_panels::packed_values,
           &fixed_segments_of_bytes};

@@ -21,6 +21,9 @@ struct fixed_product {
   // sums[row][sums_step] of `count` panels that lie `apart` bytes from each other.
   void (*multiply)(const void* tile, int32_t rows, int32_t depth, const int8_t* panels, ptrdiff_t apart,
                    int32_t count, int32_t* sums);
+  // fixed_scaling::quantize and `take` of one row in one; null: there is no faster way than both. The tile of
+  // several rows is that of each, one after the other.
+  float (*quantize)(const float* x, int32_t dim, int32_t depth, void* tile) = nullptr;
 };
 
 // Weights of four bits, in panels that lie `apart`: a scale of 16 bits for each group and output, then the
@@ -80,7 +83,8 @@ struct fixed_layer {
 };
 
 const fixed_layer* find_fixed_layer(int32_t isa);
-const fixed_product* find_fixed_product(int32_t isa); // null: this machine or this build has it not
+const fixed_product* find_fixed_product(int32_t isa);    // null: this machine or this build has it not
+const fixed_product* find_arranged_product(int32_t isa); // of weights in the order FOVEA_LINEAR_SMLAD
 const fixed_scaling* find_fixed_scaling(int32_t isa);
 
 } // namespace fovea::fixed

@@ -33,7 +33,7 @@ class scalar_row {
   void attend_block(int64_t block, const seen_of_block& seen) {
     const int8_t* keys = panels_.keys(block);
     for (int j = 0; j < fixed_block; ++j) t_[j] = score(keys, j);
-    octaves_by_key(p_, row_, kv_head_, block, seen, t_);
+    octaves_by_key(p_, row_, kv_head_, block, seen, fixed_block, t_);
     raise_reference();
     add_values(panels_.values(block), value_weights_of(p_, kv_head_, block), seen);
   }

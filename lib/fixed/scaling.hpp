@@ -6,7 +6,22 @@
 #include "fixed/product.hpp"
 #include "fixed/tile.hpp"
 
+// Loops of floats in the FPU of a microcontroller, eight registers at a time: compilers for size load one
+// number after another.
+#if defined(__ARM_FP) && (__ARM_FP & 4) && !FOVEA_HAS_SYSTEM && \
+    (!FOVEA_WITHOUT_ASSEMBLY || defined(__ARM_FEATURE_MVE))
+#define FOVEA_WITH_MCU_FLOATS 1
+#else
+#define FOVEA_WITH_MCU_FLOATS 0
+#endif
+
 namespace fovea::fixed {
+
+// What one step of a row is worth whose largest number has these bits. A row of zeros has steps of 1.
+FOVEA_INLINE float scale_of_row(uint32_t size) {
+  const float least = 1.17549435e-38f, quotient = float_of(size) / 127;
+  return size == 0 ? 1 : quotient < least ? least : quotient;
+}
 
 // As fovea_fixed_quantize_tokens, of one row. The bits of positive floats rise with them, and those of what
 // is not finite are above all others.
@@ -20,8 +35,7 @@ static float quantize_row(const float* __restrict x, int32_t count, int8_t* __re
     std::memset(to, 0, static_cast<size_t>(count));
     return float_of(0x7fc00000u);
   }
-  const float least = 1.17549435e-38f, quotient = float_of(size) / 127;
-  const float scale = size == 0 ? 1 : quotient < least ? least : quotient;
+  const float scale = scale_of_row(size);
   for (int32_t c = 0; c < count; ++c) { // to nearest, halves to even, in the low byte
     const float pushed = x[c] / scale + 12582912.0f;
     to[c] = static_cast<int8_t>(bits_of(pushed));
@@ -35,7 +49,7 @@ FOVEA_INLINE void scale_row(const int32_t* __restrict sums, float row_scale, con
   for (int i = 0; i < 16; ++i) z[i] = static_cast<float>(sums[i]) * (row_scale * by[i]) + bias[i];
 }
 
-static void scale_sums(const scale_job& job) {
+[[maybe_unused]] static void scale_sums(const scale_job& job) {
   const int32_t* sums = job.sums;
   int32_t from = job.skipped, left = job.columns;
   float* z = job.z;
@@ -57,6 +71,66 @@ static void scale_sums(const scale_job& job) {
       std::memcpy(to, some + from, sizeof(float) * static_cast<size_t>(count));
     }
     left -= count, z += count, bias = bias ? bias + count : nullptr;
+  }
+}
+
+// The same where numbers are taken one by one: in place, without a copy of the scales.
+[[maybe_unused]] __attribute__((noinline)) static void scale_some(const int32_t* sums,
+                                                                  const unsigned char* scales,
+                                                                  float row_scale, const float* bias,
+                                                                  int32_t count, float* z) {
+  int32_t i = 0;
+#if FOVEA_WITH_MCU_FLOATS
+  if (count >= 4) {
+    i = count & -4;
+    const int32_t* from = sums;
+    const unsigned char* by = scales;
+    float* to = z;
+    asm volatile(
+        "1:\n"
+        "vldmia %[from]!, {s0-s3}\n"
+        "vldmia %[by]!, {s4-s7}\n"
+        ".irp n, 0, 1, 2, 3\n"
+        "vcvt.f32.s32 s\\n, s\\n\n"
+        ".endr\n"
+        ".irp n, 4, 5, 6, 7\n"
+        "vmul.f32 s\\n, %[scale], s\\n\n"
+        ".endr\n"
+        "vmul.f32 s0, s0, s4\n"
+        "vmul.f32 s1, s1, s5\n"
+        "vmul.f32 s2, s2, s6\n"
+        "vmul.f32 s3, s3, s7\n"
+        "vstmia %[to]!, {s0-s3}\n"
+        "cmp %[to], %[end]\n"
+        "bne 1b\n"
+        : [from] "+r"(from), [by] "+r"(by), [to] "+r"(to)
+        : [end] "r"(z + i), [scale] "t"(row_scale)
+        : "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "cc", "memory");
+  }
+#endif
+  for (; i < count; ++i) {
+    float by;
+    std::memcpy(&by, __builtin_assume_aligned(scales + i * 4, 4), sizeof by);
+    z[i] = static_cast<float>(sums[i]) * (row_scale * by);
+  }
+  if (bias)
+    for (i = 0; i < count; ++i) z[i] += bias[i];
+}
+[[maybe_unused]] static void scale_sums_one_by_one(const scale_job& job) {
+  for (int32_t r = 0; r < job.rows; ++r) {
+    const int32_t* sums = job.sums + r * sums_step + job.skipped;
+    const unsigned char* scales = job.scales + 4 * job.skipped;
+    const float* bias = job.bias;
+    float* z = job.z + r * job.z_stride;
+    for (int32_t left = job.columns, some = 16 - job.skipped; left > 0; some = 16) {
+      const int32_t count = left < some ? left : some;
+      scale_some(sums, scales, job.row_scales[r], bias, count, z);
+      sums += count;
+      scales += count == some ? job.apart - 4 * (16 - some) : 0;
+      bias = bias ? bias + count : nullptr;
+      z += count;
+      left -= count;
+    }
   }
 }
 
@@ -96,6 +170,12 @@ struct group_product {
 template <class Groups>
 constexpr fixed_scaling fixed_scaling_of(int32_t isa) {
   return {isa, quantize_row, scale_sums, Groups::tile_bytes, Groups::take, Groups::multiply_groups};
+}
+
+template <class Groups>
+constexpr fixed_scaling row_scaling_of(int32_t isa) {
+  return {isa,          quantize_row,           scale_sums_one_by_one, Groups::tile_bytes,
+          Groups::take, Groups::multiply_groups};
 }
 
 } // namespace fovea::fixed

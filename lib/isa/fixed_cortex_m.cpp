@@ -9,6 +9,7 @@
 #include "fixed/dot/helium_layer.hpp"
 #elif FOVEA_WITH_FIXED_DSP
 #include "fixed/dot/dsp_layer.hpp"
+#include "fixed/dot/dsp_product.hpp"
 #elif FOVEA_WITH_FIXED_THUMB
 #include "fixed/dot/thumb_layer.hpp"
 #else
@@ -17,29 +18,47 @@
 #endif
 
 namespace fovea::fixed {
+namespace {
+#if FOVEA_WITH_FIXED_HELIUM
+using core_dot = helium_dot;
+#elif FOVEA_WITH_FIXED_DSP
+using core_dot = dsp_dot;
+#elif FOVEA_WITH_FIXED_THUMB
+using core_dot = thumb_dot;
+#else
+using core_dot = scalar_dot;
+#endif
+} // namespace
+
+void scale_fixed_weights(const fixed_plan& p, int32_t kv_head, int32_t block, int keys, void* weights,
+                         int rows, int row) {
+  scale_weights_of<core_dot>(p, kv_head, block, keys, weights, rows, row);
+}
+
 #if FOVEA_WITH_FIXED_HELIUM
 const fixed_kernel fixed_helium_kernel = compact_kernel_of<helium_dot>(FOVEA_FIXED_HELIUM);
 const fixed_product fixed_helium_product = row_product<helium_dot>::exact(FOVEA_FIXED_HELIUM);
 const fixed_layer fixed_helium_layer = row_layer<helium_layer>::at(FOVEA_FIXED_HELIUM);
-const fixed_scaling fixed_helium_scaling = fixed_scaling_of<group_product<row_product<helium_dot>>>(
+const fixed_scaling fixed_helium_scaling = row_scaling_of<group_product<row_product<helium_dot>>>(
     FOVEA_FIXED_HELIUM);
 #elif FOVEA_WITH_FIXED_DSP
 const fixed_kernel fixed_dsp_kernel = compact_kernel_of<dsp_dot>(FOVEA_FIXED_DSP);
 const fixed_product fixed_dsp_product = row_product<dsp_dot>::exact(FOVEA_FIXED_DSP);
+const fixed_product fixed_dsp_arranged_product = {FOVEA_FIXED_DSP, dsp_product::tile_bytes, dsp_product::take,
+                                                  dsp_product::multiply, dsp_product::quantize};
 const fixed_layer fixed_dsp_layer = row_layer<dsp_layer>::at(FOVEA_FIXED_DSP);
-const fixed_scaling fixed_dsp_scaling = fixed_scaling_of<group_product<row_product<dsp_dot>>>(
-    FOVEA_FIXED_DSP);
+const fixed_scaling fixed_dsp_scaling = row_scaling_of<group_product<row_product<dsp_dot>>>(FOVEA_FIXED_DSP);
 #elif FOVEA_WITH_FIXED_THUMB
 const fixed_kernel fixed_thumb_kernel = compact_kernel_of<thumb_dot>(FOVEA_FIXED_THUMB);
 const fixed_product fixed_thumb_product = row_product<thumb_dot>::exact(FOVEA_FIXED_THUMB);
 const fixed_layer fixed_thumb_layer = row_layer<thumb_layer>::at(FOVEA_FIXED_THUMB);
-const fixed_scaling fixed_thumb_scaling = fixed_scaling_of<group_product<row_product<thumb_dot>>>(
+const fixed_scaling fixed_thumb_scaling = row_scaling_of<group_product<row_product<thumb_dot>>>(
     FOVEA_FIXED_THUMB);
 #elif FOVEA_WITH_FIXED_COMPACT
 const fixed_kernel fixed_scalar_kernel = compact_kernel_of<scalar_dot>(FOVEA_FIXED_SCALAR);
 const fixed_product fixed_scalar_product = row_product<scalar_dot>::exact(FOVEA_FIXED_SCALAR);
 const fixed_layer fixed_scalar_layer = row_layer<plain_layer<scalar_dot>>::at(FOVEA_FIXED_SCALAR);
-const fixed_scaling fixed_scalar_scaling = fixed_scaling_of<group_product<row_product<scalar_dot>>>(
+const fixed_scaling fixed_scalar_scaling = row_scaling_of<group_product<row_product<scalar_dot>>>(
     FOVEA_FIXED_SCALAR);
 #endif
 } // namespace fovea::fixed

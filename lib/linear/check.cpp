@@ -31,6 +31,8 @@ int32_t check_weights(const fovea_linear* given, linear_plan& p) {
   if (w.in < 1 || w.in > FOVEA_LINEAR_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_IN);
   if (w.out < 1 || w.out > FOVEA_LINEAR_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_OUT);
   if (!is_float(w.dtype) && !is_integer(w.dtype)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_W);
+  if (w.order != FOVEA_LINEAR_AS_PACKED && (w.order != FOVEA_LINEAR_SMLAD || w.dtype != FOVEA_I8))
+    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_PACKED);
   if (w.dtype == FOVEA_I8 && w.in > greatest_in_of_bytes) return refusal(FOVEA_SIZE, FOVEA_ARG_IN);
   const size_t size = packed_bytes(w.in, w.out, w.dtype);
   if (!size) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PACKED);
@@ -109,6 +111,8 @@ int32_t make_linear_plan(const fovea_product* call, linear_plan& p) {
     p.product = fixed::find_fixed_product(call->fixed_isa);
     p.scaling = fixed::find_fixed_scaling(call->fixed_isa);
     if (!p.product) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FIXED_ISA);
+    if (call->w->order == FOVEA_LINEAR_SMLAD) p.product = fixed::find_arranged_product(call->fixed_isa);
+    if (!p.product) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_PACKED);
   }
   return p.place < 0 ? refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA) : int32_t{FOVEA_OK};
 }

@@ -56,6 +56,12 @@ ptrdiff_t panel_bytes(const linear_plan& p) {
 }
 
 void quantize(const linear_plan& p, const float* x, const integer_tile& t) {
+  if (!t.groups && p.product->quantize) {
+    for (int32_t r = 0; r < t.rows; ++r, x += p.x_stride)
+      t.scales[r] = p.product->quantize(x, p.in, t.depth,
+                                        t.tiles + static_cast<size_t>(r) * p.product->tile_bytes(1, t.depth));
+    return;
+  }
   for (int32_t r = 0; r < t.rows; ++r, x += p.x_stride) {
     int8_t* const to = t.bytes + static_cast<ptrdiff_t>(r) * t.depth;
     if (!t.groups) {
@@ -153,8 +159,8 @@ int32_t multiply_integers(const linear_plan& p, const share& s, void* scratch, s
   if (!range_of(scratch, size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
   if (meets_any(p, bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
   int32_t rows = rows_at_once(p, s);
-  while (rows > 1 && integer_scratch(p, rows) > size) --rows;
-  if (integer_scratch(p, rows) > size) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
+  while (integer_scratch(p, rows) > size)
+    if (--rows == 0) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   if (s.from == s.to) return FOVEA_OK;
   unsigned char* const at = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(scratch) + 63) &
                                                              ~uintptr_t{63});

@@ -24,7 +24,10 @@ constexpr float lowest_exponent = -87.f; // e^-87 is not yet denormal
 template <class Isa>
 FOVEA_INLINE typename Isa::reg if_below(typename Isa::reg x, float bound, typename Isa::reg a,
                                         typename Isa::reg b) {
-  return Isa::inside(x, below_all, bound, a, b);
+  if constexpr (Isa::lanes == 1)
+    return x < bound ? a : b; // one comparison
+  else
+    return Isa::inside(x, below_all, bound, a, b);
 }
 
 // x / (1 + e^-v)

@@ -6,14 +6,14 @@
 
 namespace fovea::f32 {
 
-// Plain floats go one by one: there a vector of sixteen would only be more code.
-template <class Isa>
-using finished = floats<Isa, Isa::lanes == 1 ? 1 : 16>;
+// Plain floats go one by one, and by fours where a step is short: sixteen would only be more code.
+template <class Isa, int Plain = 1>
+using finished = floats<Isa, Isa::lanes == 1 ? Plain : 16>;
 
 // y = step(z + bias, y) + residual
-template <class Isa, class Step>
+template <class Isa, int Plain, class Step>
 FOVEA_INLINE void finish_with(const finish_job& job, Step step) {
-  using vector = finished<Isa>;
+  using vector = finished<Isa, Plain>;
   constexpr int lanes = static_cast<int>(sizeof(vector) / sizeof(float));
   for (int32_t r = 0; r < job.rows; ++r) {
     const float* z = job.z + r * job.z_stride;
@@ -44,7 +44,7 @@ FOVEA_INLINE void finish_with(const finish_job& job, Step step) {
 // The same for a step on each number alone.
 template <class Isa, class Step>
 __attribute__((noinline)) void finish_each(const finish_job& job, Step step) {
-  finish_with<Isa>(job, [&](const finished<Isa>& x, auto) FOVEA_LAMBDA_INLINE {
+  finish_with<Isa, 1>(job, [&](const finished<Isa>& x, auto) FOVEA_LAMBDA_INLINE {
     return finished<Isa>::each([&](int i) FOVEA_LAMBDA_INLINE { return step(x.r[i]); });
   });
 }
@@ -54,7 +54,7 @@ void finish_rows(const finish_job& job) {
   using reg = typename Isa::reg;
   switch (job.last_step) {
     case activation::none:
-      return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return x; });
+      return finish_with<Isa, 4>(job, [](const finished<Isa, 4>& x, auto) FOVEA_LAMBDA_INLINE { return x; });
     case activation::relu:
       return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return relu<Isa>(x); });
     case activation::gelu:
@@ -64,8 +64,8 @@ void finish_rows(const finish_job& job) {
     case activation::silu:
       return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return silu<Isa>(x); });
     case activation::times:
-      return finish_with<Isa>(job,
-                              [](const finished<Isa>& x, auto y) FOVEA_LAMBDA_INLINE { return y() * x; });
+      return finish_with<Isa, 4>(
+          job, [](const finished<Isa, 4>& x, auto y) FOVEA_LAMBDA_INLINE { return y() * x; });
   }
 }
 

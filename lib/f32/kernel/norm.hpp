@@ -11,9 +11,8 @@ template <class Isa>
 constexpr int lanes_at_once = Isa::lanes > 1 ? 16 : 1;
 
 // Visits the columns of a row by pieces: whole(column), and for the last few rest(column, count).
-template <class Isa, class Whole, class Rest>
+template <class Isa, int n = lanes_at_once<Isa>, class Whole, class Rest>
 FOVEA_INLINE void each_piece(int columns, Whole whole, Rest rest) {
-  constexpr int n = lanes_at_once<Isa>;
   int c = 0;
   for (; c + n <= columns; c += n) whole(c);
   if constexpr (n > 1)
@@ -81,13 +80,14 @@ FOVEA_INLINE void add_rows(const float* a, const float* b, int columns, float* o
 // out = (x - mean) * factor * weight + bias
 template <class Isa>
 FOVEA_INLINE void write_normed(const norm_job& job, const float* x, float mean, float factor, float* out) {
-  using piece = floats<Isa, lanes_at_once<Isa>>;
+  constexpr int at_once = Isa::lanes > 1 ? 16 : 4;
+  using piece = floats<Isa, at_once>;
   const float *weight = job.weight, *bias = job.bias;
   const auto middle = piece::all(mean), by = piece::all(factor), one = piece::all(1), zero = piece::all(0);
   const auto added = piece::all(job.weight_plus_one ? 1.0f : 0.0f);
   const auto normed = [&](const piece& from, const piece& w, const piece& b)
                           FOVEA_LAMBDA_INLINE { return fma((from - middle) * by, w, b); };
-  each_piece<Isa>(
+  each_piece<Isa, at_once>(
       job.columns,
       [&](int c) FOVEA_LAMBDA_INLINE {
         const auto w = weight ? piece::load(weight + c) + added : one;

@@ -14,6 +14,7 @@ struct dsp_core {
   using element = int16_t;
   static constexpr int most_rows = 2, lanes[] = {0, 4, 2}, high_words = 4;
   static constexpr int panel_alignment = 4, query_alignment = 4; // of LDRD and of LDR
+  static constexpr bool scales_fours = true;
   // Four elements of a row stand in the order that SXTB16 gives to bytes: 0 2 1 3.
   static int place(int rows, int g, int i) { return (i & ~3) * rows + g * 4 + ((i & 1) << 1 | (i & 2) >> 1); }
 
@@ -48,42 +49,71 @@ struct dsp_core {
     reinterpret_cast<int32_t*>(to)[1] = odd_bytes(bytes);
   }
 
-  // Negative when a key lies above the base. Two keys at a time are rounded, summed and stored.
+  // Four weights of a row: multiply_round, halves by halves.
+  static FOVEA_COMPACT void scale_four(element* weights, const int16_t* by) {
+    int32_t* const pairs = static_cast<int32_t*>(__builtin_assume_aligned(weights, 4)); // 0 2, 1 3
+    const int32_t half = 1 << 14, even = pairs[0], odd = pairs[1];
+    const auto pair = [](int32_t low, int32_t high) FOVEA_COMPACT_INLINE {
+      return ((low >> 15) & 0xffff) | static_cast<int32_t>(static_cast<uint32_t>(high) << 1 & 0xffff0000u);
+    };
+    pairs[0] = pair(__smlabb(even, by[0], half), __smlatb(even, by[2], half));
+    pairs[1] = pair(__smlabb(odd, by[1], half), __smlatb(odd, by[3], half));
+  }
+
+  // exp2_cubic and shift_weight of four keys a turn. SMMLAR of y << 17 is multiply_round and the sum after
+  // it, where the sum fits. Two keys at a time are rounded, summed and stored. Negative when a key lies above
+  // the base. In assembly: compilers spill `sign`, `to` and what they load.
   static FOVEA_COMPACT int32_t weigh(const int32_t* t, int keys, int32_t base, element* to, int rows,
                                      uint32_t& total) {
-    horner h = {base, 0, -1270 * (1 << 17), 3672, -11313, (16255 << 15) + (1 << 14)};
-    int32_t sum = static_cast<int32_t>(total), ones = 0x10001;
-    asm("" : "+r"(h.c3), "+r"(h.c2), "+r"(h.c1), "+r"(h.c0), "+r"(ones));
-    for (const int32_t* end = t + keys; t != end; t += 4, to += 4 * rows)
-#pragma GCC unroll 2
-      for (int i = 0; i < 2; ++i) {
-        const uint32_t first = h.twice_weight(t[i]), second = h.twice_weight(t[i + 2]);
-        const int32_t pair = static_cast<int32_t>(
-            __uhadd16(first | second << 16, static_cast<uint32_t>(ones)));
-        sum = __smlad(pair, ones, sum);
-        reinterpret_cast<int32_t*>(to)[i] = pair;
-        asm volatile("" : : : "memory"); // pair by pair: interleaved, they would spill each other's registers
-      }
-    total = static_cast<uint32_t>(sum);
-    return h.sign;
+    int32_t sign = 0, a, b, h, y;
+    const int32_t* const end = t + keys;
+    const int32_t step = 8 * rows;
+    asm volatile(
+        ".macro fovea_weight u, y\n" // twice the weight, in \y
+        "sub \\u, %[base], \\u\n"
+        "orr %[sign], %[sign], \\u\n"
+        "usat \\u, #21, \\u\n"
+        "ubfx %[h], \\u, #1, #15\n"
+        "sub %[h], %[h], #32768\n"
+        "smmlar \\y, %[c3], %[h], %[c2]\n"
+        "lsl \\y, \\y, #17\n"
+        "smmlar \\y, \\y, %[h], %[c1]\n"
+        "mla \\y, \\y, %[h], %[c0]\n"
+        "asr \\y, \\y, #15\n"
+        "lsl \\y, \\y, #1\n"
+        "lsr \\u, \\u, #16\n"
+        "lsr \\y, \\y, \\u\n"
+        ".endm\n"
+        "1:\n"
+        ".irp at, 0, 4\n" // keys 0 and 2, then 1 and 3
+        "ldr %[a], [%[t]], #4 + \\at\n"
+        ".if \\at\n"
+        "ldr %[b], [%[t]], #4\n"
+        ".else\n"
+        "ldr %[b], [%[t], #4]\n"
+        ".endif\n"
+        "fovea_weight %[a], %[y]\n"
+        "fovea_weight %[b], %[a]\n"
+        "orr %[y], %[y], %[a], lsl #16\n"
+        "uhadd16 %[y], %[y], %[ones]\n"
+        "smlad %[sum], %[y], %[ones], %[sum]\n"
+        "str %[y], [%[to], #\\at]\n"
+        ".endr\n"
+        "ldr %[a], %[step]\n"
+        "ldr %[b], %[end]\n"
+        "add %[to], %[to], %[a]\n"
+        "cmp %[t], %[b]\n"
+        "bne 1b\n"
+        ".purgem fovea_weight\n"
+        : [t] "+r"(t), [to] "+r"(to), [sum] "+r"(total), [sign] "+r"(sign), [a] "=&r"(a), [b] "=&r"(b),
+          [h] "=&r"(h), [y] "=&r"(y)
+        : [base] "r"(base), [c3] "r"(-1270 * (1 << 17)), [c2] "r"(3672), [c1] "r"(-11313),
+          [c0] "r"((16255 << 15) + (1 << 14)), [ones] "r"(0x10001), [end] "m"(end), [step] "m"(step)
+        : "cc", "memory");
+    return sign;
   }
 
  private:
-  // exp2_cubic. SMMLAR of y << 17 is multiply_round and the sum after it, where the sum fits.
-  struct horner {
-    int32_t base, sign, c3, c2, c1, c0;
-    FOVEA_COMPACT uint32_t twice_weight(int32_t t) {
-      const int32_t below = base - t;
-      sign |= below;
-      const int32_t u = __builtin_arm_usat(below, 21),
-                    h = ((u >> 1) & 0x7fff) - 32768; // `sign` tells of u < 0
-      int32_t y, z;
-      asm("smmlar %0, %1, %2, %3" : "=r"(y) : "r"(c3), "r"(h), "r"(c2));
-      asm("smmlar %0, %1, %2, %3" : "=r"(z) : "r"(left_shift(y, 17)), "r"(h), "r"(c1));
-      return static_cast<uint32_t>((z * h + c0) >> 15) * 2 >> (u >> 16);
-    }
-  };
-
   template <int Step, class T>
   static FOVEA_COMPACT void load_two(const T*& at, int32_t& x, int32_t& y) { // and move on by Step bytes
     asm volatile("ldrd %0, %1, [%2], %3" : "=&r"(x), "=&r"(y), "+r"(at) : "i"(Step) : "memory");

@@ -10,13 +10,14 @@
 // sums. Modulo 2^32 all of it is exact while sums stay below 2^23: for 256 products.
 #pragma once
 #include "fixed/dot/dsp.hpp"
+#include "fixed/dot/dsp_run.hpp"
 #include "fixed/row_layer.hpp"
 
 namespace fovea::fixed {
 
 struct dsp_layer {
   static constexpr int32_t run_depth = 256; // a run: the start of its sums, four times, then pairs
-  static constexpr int32_t start_words = 4;
+  static constexpr int32_t start_words = dsp_start_words;
   static constexpr bool doubles_sums = true;
 
   static size_t row_bytes(int32_t depth) {
@@ -103,48 +104,9 @@ struct dsp_layer {
     }
   }
 
-  // Outputs by one run of the row, four at a time.
   FOVEA_HOT static void multiply_run(const int32_t* x, const int8_t* panels, int32_t run, int32_t depth,
                                      int32_t outputs, int32_t* sums) {
-    const int32_t *const first = x, *const last = sums + outputs, *const end = x + start_words + run / 2;
-    const int32_t skip = 4 * (depth - run);
-    int32_t odd, rest;
-    asm volatile(
-        "2:\n"
-        "ldmia %[x]!, {r6, r8, r9, r10}\n"
-        "1:\n"
-        ".rept 4\n"
-        "ldrd %[odd], %[rest], [%[x]], #8\n"
-        "ldmia %[w]!, {r2-r5}\n"
-        "smlad r6, r2, %[odd], r6\n"
-        "uxtb16 r2, r2\n"
-        "smlad r8, r3, %[odd], r8\n"
-        "uxtb16 r3, r3\n"
-        "smlad r9, r4, %[odd], r9\n"
-        "uxtb16 r4, r4\n"
-        "smlad r10, r5, %[odd], r10\n"
-        "uxtb16 r5, r5\n"
-        "smlad r6, r2, %[rest], r6\n"
-        "smlad r8, r3, %[rest], r8\n"
-        "smlad r9, r4, %[rest], r9\n"
-        "smlad r10, r5, %[rest], r10\n"
-        ".endr\n"
-        "cmp %[x], %[end]\n"
-        "bne 1b\n"
-        "asr r6, r6, #7\n"
-        "asr r8, r8, #7\n"
-        "asr r9, r9, #7\n"
-        "asr r10, r10, #7\n"
-        "stmia %[sums]!, {r6, r8, r9, r10}\n"
-        "ldr %[x], %[first]\n"
-        "ldr %[odd], %[skip]\n"
-        "ldr %[rest], %[last]\n"
-        "add %[w], %[w], %[odd]\n"
-        "cmp %[sums], %[rest]\n"
-        "bne 2b\n"
-        : [x] "+r"(x), [w] "+r"(panels), [odd] "=&r"(odd), [rest] "=&r"(rest), [sums] "+r"(sums)
-        : [end] "r"(end), [first] "m"(first), [skip] "m"(skip), [last] "m"(last)
-        : "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "cc", "memory");
+    dsp_multiply_run<7>(x, panels, run, depth, outputs, sums);
   }
 
   // Four outputs a turn. SMMULR of twice the sum rounds as TFLite does, the last shift is SSAT's.

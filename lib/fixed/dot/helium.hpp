@@ -34,6 +34,7 @@ struct helium_dot : helium_writer {
     return top;
   }
 
+  static constexpr int lane_step = 16, depth_step = 16;
   static constexpr int key_step = fixed_block; // few keys take as long as a whole block
   using mapping = to_octaves;                  // scores become octaves while they are weighed
   static FOVEA_COMPACT mapping prepare(int32_t* s, int, to_octaves by) {
@@ -49,7 +50,7 @@ struct helium_dot : helium_writer {
   }
 
   template <class Start>
-  static FOVEA_COMPACT void score(int, const int8_t* q, const int8_t* keys, int depth, int, Start start,
+  static FOVEA_COMPACT void score(int, const int8_t* q, const int8_t* keys, int, int depth, int, Start start,
                                   int32_t* s) {
     score_row(q, keys, depth, start(0), s);
   }
@@ -101,10 +102,14 @@ struct helium_dot : helium_writer {
     return weigh_row(s, base, by.multiplier, by.up - 1, to, total);
   }
 
-  static void scale_weight(int8_t* weights, int, int, int j, int32_t by) {
-    int8_t *low = weights + j, *high = low + fixed_block;
-    const int32_t weight = multiply_round(*high * 256 + *low, by);
-    *low = static_cast<int8_t>(weight), *high = static_cast<int8_t>((weight + 128) >> 8);
+  // Weights of keys from .. to - 1.
+  FOVEA_HOT static void scale_weights(int8_t* weights, int, int, const int16_t* by, int from, int to) {
+    for (; from < to; from += 8) {
+      const mve_pred16_t some = vctp16q(static_cast<uint32_t>(to - from));
+      int8_t *const low = weights + from, *const high = low + fixed_block;
+      const int16x8_t weight = vaddq_s16(vshlq_n_s16(vldrbq_z_s16(high, some), 8), vldrbq_z_s16(low, some));
+      put_weights(low, vqrdmulhq_s16(weight, vldrhq_z_s16(by + from, some)), some);
+    }
   }
 
  private:
@@ -134,6 +139,10 @@ struct helium_dot : helium_writer {
     for (int j = 0; j < fixed_block; ++j) s[j] = to_octaves{multiplier, up}(s[j]);
   }
 
+  static FOVEA_COMPACT void put_weights(int8_t* to, int16x8_t y, mve_pred16_t some) {
+    vstrbq_p_s16(to, y, some);
+    vstrbq_p_s16(to + fixed_block, vrshrq_n_s16(y, 8), some);
+  }
   static FOVEA_COMPACT void put_weights(int8_t* to, int16x8_t y) {
     vstrbq_s16(to, y);
     vstrbq_s16(to + fixed_block, vrshrq_n_s16(y, 8));

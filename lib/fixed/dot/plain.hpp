@@ -10,7 +10,8 @@ struct plain_dot : Core {
   using element = typename Core::element;
   static constexpr int planes = 1;
   static constexpr bool takes_queries = false, begins_sums = false;
-  static constexpr int key_step = 16;
+  // Keys, lanes and numbers behind the last one that counts are computed up to multiples of these.
+  static constexpr int key_step = 8, lane_step = 8, depth_step = 8;
 
   // count: a multiple of four, not 0.
   FOVEA_HOT static void fill(int32_t* x, int32_t count, int32_t value) {
@@ -53,10 +54,10 @@ struct plain_dot : Core {
   }
 
   template <class Start>
-  static void score(int rows, const element* q, const int8_t* keys, int depth, int count, Start start,
-                    int32_t* s) {
+  static void score(int rows, const element* q, const int8_t* keys, int dim, int depth, int count,
+                    Start start, int32_t* s) {
     for (int g = 0; g < rows; ++g) fill(s + g * fixed_block, count, start(g));
-    add(rows, q, keys, depth, depth, s, fixed_block, count);
+    add(rows, q, keys, dim, depth, s, fixed_block, count);
   }
   // Sums begin with these values, or grow by them.
   static void add_values(bool first, int rows, const element* weights, int keys, const int8_t* values,
@@ -115,9 +116,18 @@ struct plain_dot : Core {
     return weigh_row(t, keys, base, to + Core::place(rows, g, 0), rows, sum);
   }
 
-  static void scale_weight(element* weights, int rows, int g, int j, int32_t by) {
-    element& weight = weights[Core::place(rows, g, j)];
-    weight = static_cast<element>(multiply_round(weight, by));
+  // Weights of keys from .. to - 1.
+  FOVEA_HOT static void scale_weights(element* weights, int rows, int g, const int16_t* by, int from,
+                                      int to) {
+    if constexpr (Core::scales_fours) {
+      element* four = weights + Core::place(rows, g, 0);
+      if (from == 0)
+        for (; from + 4 <= to; from += 4, four += 4 * rows) Core::scale_four(four, by + from);
+    }
+    for (; from < to; ++from) {
+      element& weight = weights[Core::place(rows, g, from)];
+      weight = static_cast<element>(multiply_round(weight, by[from]));
+    }
   }
 
  private:
@@ -168,7 +178,8 @@ struct plain_dot : Core {
     constexpr int lanes = Core::lanes[G];
     to = in_pairs(to), stride &= ~1;
     for (const int32_t* end = to + count; to != end; panel += 16 * (panel_depth - 4)) {
-      for (const int32_t* panel_end = to + 16; to != panel_end; to += lanes, panel += 4 * lanes) {
+      const int32_t* const panel_end = end - to < 16 ? end : to + 16;
+      for (; to != panel_end; to += lanes, panel += 4 * lanes) {
         int32_t o[lanes][G];
 #pragma GCC unroll 8
         for (int l = 0; l < lanes; ++l)
@@ -187,6 +198,7 @@ struct plain_dot : Core {
 // Weights one key at a time.
 template <class Element, class Core>
 struct plain_weights {
+  static constexpr bool scales_fours = false;
   static constexpr int panel_alignment = 1, query_alignment = 1;
   static FOVEA_COMPACT int32_t high_word(int32_t a, int32_t b) { return high_product(a, b); }
 

@@ -37,7 +37,8 @@ struct thumb_core : plain_weights<int32_t, thumb_core> {
         "adds %[b], #\\step\n"
         ".endr\n"
         "cmp %[a], %[end]\n"
-        "bne 1b"
+        "bne 1b\n"
+        "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n" // gcc counts lines, not what .irp repeats, to choose its branches
         : [a] "+l"(a), [b] "+l"(b), [byte] "=&l"(byte), [word] "=&l"(word), [o0] "+h"(o[0][0]),
           [o1] "+h"(o[1][0]), [o2] "+h"(o[2][0]), [o3] "+h"(o[3][0])
         : [end] "h"(end), [at0] "l"(0), [at4] "l"(4), [at8] "l"(8), [at12] "l"(12)
