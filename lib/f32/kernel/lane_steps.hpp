@@ -34,16 +34,17 @@ struct lane_steps : row_steps<plain_of<Isa>> {
     __asm__("" : "+r"(zero)); // else compilers call memset
     f32x16<Isa>::all(zero).store(sum);
   }
-  template <bool = false>
+  template <bool AddsZero>
   static void multiply(const float* from, float by, int count, float* to) {
-    map(from, count, to, [&](reg x) FOVEA_LAMBDA_INLINE { return Isa::mul(x, Isa::spread(by)); });
+    map(from, count, to, [&](reg x) FOVEA_LAMBDA_INLINE {
+      return AddsZero ? Isa::fma(x, Isa::spread(by), Isa::spread(0)) : Isa::mul(x, Isa::spread(by));
+    });
   }
   static bool scale_query(const plan& p, const float* q, float* to) {
     return base::template scale_query<lane_steps>(p, q, to);
   }
   static void write_output(const float* o, float factor, int count, float* out) {
-    map(o, count, out,
-        [&](reg x) FOVEA_LAMBDA_INLINE { return Isa::fma(x, Isa::spread(factor), Isa::spread(0)); });
+    multiply<true>(o, factor, count, out);
   }
 
   static FOVEA_HOT void score_rows(const float* q, int dim, const float* k, ptrdiff_t stride, float* s,
