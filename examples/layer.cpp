@@ -53,10 +53,8 @@ struct packed_attention {
   explicit packed_attention(const multihead_attention& mha) {
     pack_rows(in, embed_dim, 3 * embed_dim, 0, mha.in_proj_weight.data(), 3 * embed_dim);
     pack_rows(out, embed_dim, embed_dim, 0, mha.out_proj_weight.data(), embed_dim);
-    layer.q = {in.data(), mha.in_proj_bias.data(), embed_dim, 3 * embed_dim, FOVEA_F32,
-               {},        FOVEA_LINEAR_AS_PACKED};
-    layer.out = {out.data(), mha.out_proj_bias.data(), embed_dim, embed_dim, FOVEA_F32,
-                 {},         FOVEA_LINEAR_AS_PACKED};
+    layer.q = {in.data(), mha.in_proj_bias.data(), embed_dim, 3 * embed_dim, FOVEA_F32, {}, 0};
+    layer.out = {out.data(), mha.out_proj_bias.data(), embed_dim, embed_dim, FOVEA_F32, {}, 0};
     layer.q_heads = num_heads;
     layer.dim = embed_dim / num_heads;
   }
@@ -167,8 +165,8 @@ floats run_llama(const llama_attention& weights, const floats& x) {
   check(fovea_rope_table(&rope, 0, tokens, cosines.data(), sines.data()));
 
   fovea_layer layer = {};
-  layer.q = {packed.data(), nullptr, hidden_size, q_out + 2 * kv_out, FOVEA_F32, {}, FOVEA_LINEAR_AS_PACKED};
-  layer.out = {packed_out.data(), nullptr, q_out, hidden_size, FOVEA_F32, {}, FOVEA_LINEAR_AS_PACKED};
+  layer.q = {packed.data(), nullptr, hidden_size, q_out + 2 * kv_out, FOVEA_F32, {}, 0};
+  layer.out = {packed_out.data(), nullptr, q_out, hidden_size, FOVEA_F32, {}, 0};
   layer.q_heads = attention_heads;
   layer.kv_heads = key_value_heads;
   layer.dim = head_dim;

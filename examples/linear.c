@@ -88,9 +88,9 @@ static double error_of_block(void) {
 }
 
 int main(void) {
-  const fovea_linear w_qkv = {packed_qkv, NULL, width, 3 * width, FOVEA_F32, {0, 0}, FOVEA_LINEAR_AS_PACKED};
-  const fovea_linear up = {packed_up, b_up, width, hidden, FOVEA_F16, {0, 0}, FOVEA_LINEAR_AS_PACKED};
-  const fovea_linear down = {packed_down, NULL, hidden, width, FOVEA_F16, {0, 0}, FOVEA_LINEAR_AS_PACKED};
+  const fovea_linear w_qkv = {packed_qkv, NULL, width, 3 * width, FOVEA_F32, {0, 0}, 0};
+  const fovea_linear up = {packed_up, b_up, width, hidden, FOVEA_F16, {0, 0}, 0};
+  const fovea_linear down = {packed_down, NULL, hidden, width, FOVEA_F16, {0, 0}, 0};
   fill(&w_q[0][0], width * width, 1);
   fill(&w_k[0][0], width * width, 2);
   fill(&w_v[0][0], width * width, 3);
