@@ -46,6 +46,8 @@ pack_wish read_wish(const flags& given) {
   w.helium = given.count("--helium") > 0;
   w.smlad = given.count("--smlad") > 0;
   if (w.helium && w.smlad) throw usage_error("--helium excludes --smlad: keep the one of your core");
+  if ((w.helium || w.smlad) && w.dtype == FOVEA_F32)
+    throw usage_error("--helium and --smlad are orders of integers: add --int8 or --int4, or leave them out");
   w.golden = given.count("--golden") > 0;
   if (w.golden && w.header.empty()) throw usage_error("--golden goes into a header: add --header weights.h");
   if (given.count("--prompt") && !given.count("--words"))

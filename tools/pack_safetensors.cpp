@@ -277,6 +277,8 @@ class tensor_packer {
 } // namespace
 
 std::string pack_safetensors(const minilm::mapped_file& file, const pack_wish& wish, const flags& given) {
+  if (wish.smlad && wish.dtype != FOVEA_I8)
+    throw usage_error("--smlad is an order of int8 matrices: add --int8, or leave it out");
   return tensor_packer(file, wish, given).run();
 }
 
