@@ -38,8 +38,7 @@ int32_t fovea_attend_plain(const fovea_attention* call, void* scratch, size_t sc
   using namespace fovea::f32;
   plan p;
   if (const int32_t s = make_plain_plan(call, p)) return s;
-#if FOVEA_WITH_SSE41 || FOVEA_WITH_AVX2 || FOVEA_WITH_AVX512 || FOVEA_WITH_NEON || FOVEA_WITH_NEON64 || \
-    FOVEA_WITH_RVV
+#if FOVEA_WITH_VECTORS
   const bool any_isa = call->isa == FOVEA_ISA_BEST,
              plain_isa = call->isa == FOVEA_SCALAR || call->isa == FOVEA_SCALAR_NO_FMA;
   if (!plain_isa && (!any_isa || scratch_size >= fovea_scratch_least(call)))

@@ -20,6 +20,9 @@ struct isa_defaults {
   // Columns that rows of K are transposed by. With 8 also columns(row, t) of eight registers and column(t,
   // i). With sixteen lanes also columns(row, t) of sixteen registers, which loads each row once.
   static constexpr int columns_at_once = 4;
+  // One instruction loads a column of rows that are equally far apart: columns_apart(p, stride, t), as columns
+  // with rows at p + i * stride.
+  static constexpr bool loads_columns = false;
   // Registers in use from which on compilers would move sums about. There add_product(sum, a, b) keeps each
   // in its place.
   static constexpr int pin_sums_from = never;
@@ -161,6 +164,9 @@ constexpr bool keeps_contract() {
     static_assert(std::is_same_v<decltype(&Isa::add_product), void (*)(reg&, reg, reg)>, "add_product");
   if constexpr (Isa::by_lane)
     static_assert(std::is_same_v<decltype(&Isa::fma_by_lane), reg (*)(reg, int, reg, reg)>, "fma_by_lane");
+  if constexpr (Isa::loads_columns)
+    static_assert(std::is_same_v<decltype(&Isa::columns_apart), void (*)(const float*, ptrdiff_t, reg(&)[4])>,
+                  "columns_apart");
   if constexpr (Isa::tells_fraction)
     static_assert(std::is_same_v<decltype(&Isa::fraction), of_one>, "fraction");
   if constexpr (Isa::has_masks) {

@@ -15,7 +15,7 @@ struct rvv_isa : isa_defaults {
   typedef int32_t ints __attribute__((vector_size(32)));
   typedef uint32_t words __attribute__((vector_size(32)));
   static constexpr int lanes = 8;
-  static constexpr bool divides_by_products = true, has_masks = true;
+  static constexpr bool divides_by_products = true, has_masks = true, loads_columns = true;
 
   static FOVEA_INLINE reg load(const float* p) { return loaded<reg>(p); }
   static FOVEA_INLINE void store(float* p, reg x) { std::memcpy(p, &x, sizeof x); }
@@ -107,6 +107,15 @@ struct rvv_isa : isa_defaults {
     t[1] = __builtin_shufflevector(x, x, 1, 5, 9, 13, 17, 21, 25, 29);
     t[2] = __builtin_shufflevector(x, x, 2, 6, 10, 14, 18, 22, 26, 30);
     t[3] = __builtin_shufflevector(x, x, 3, 7, 11, 15, 19, 23, 27, 31);
+  }
+  // From this clang makes a load with a stride.
+  static FOVEA_INLINE void columns_apart(const float* p, ptrdiff_t stride, reg (&t)[4]) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const float* const c = p + i;
+      t[i] = reg{c[0],          c[stride],     c[2 * stride], c[3 * stride],
+                 c[4 * stride], c[5 * stride], c[6 * stride], c[7 * stride]};
+    }
   }
 
  private:

@@ -63,7 +63,10 @@ template <class Isa, class Rows>
 FOVEA_INLINE void pack_lanes(const Rows& rows, int dim, float* out, ptrdiff_t lead) {
   const auto four = [&](int c, float* to) FOVEA_LAMBDA_INLINE {
     typename Isa::reg t[4];
-    rows.at_column(c, [&](auto row) FOVEA_LAMBDA_INLINE { Isa::columns(row, t); });
+    if constexpr (Isa::loads_columns && std::is_same_v<Rows, rows_apart<Isa>>)
+      Isa::columns_apart(rows.at + c, rows.stride, t);
+    else
+      rows.at_column(c, [&](auto row) FOVEA_LAMBDA_INLINE { Isa::columns(row, t); });
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) Isa::store(to + i * lead, t[i]);
   };

@@ -69,6 +69,7 @@ struct short_step {
 // A few columns of as many keys as a register has lanes.
 template <class Isa, int Columns>
 FOVEA_INLINE void columns_of_keys(const float* k, ptrdiff_t stride, typename Isa::reg (&t)[Columns]) {
+  if constexpr (Isa::loads_columns) return Isa::columns_apart(k, stride, t);
   const float* fifth = forget_origin(k + 4 * stride);
   const float* at[4] = {k, fifth, nullptr, nullptr}; // four rows from one pointer
   if constexpr (Isa::lanes > 8)
