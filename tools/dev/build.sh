@@ -5,6 +5,10 @@ build() {
   known_target "$1"
   reason=$(obstacle_of "$1")
   [ -z "$reason" ] || fail "cannot build $1: $reason."
+  if is_freestanding_only "$1" && [ "${2:-all}" = all ]; then
+    compile "$1" "$1" freestanding
+    return
+  fi
   from=$(tests_from "$1")
   if [ -z "$from" ] || [ "${2:-all}" != all ]; then
     compile "$1" "$1" "${2:-all}"
@@ -20,6 +24,7 @@ tests_from() {
   case $1 in
     a72 | a76) echo a53 ;;
     m33) echo m4 ;;
+    rv64v) echo riscv64 ;;
   esac
 }
 

@@ -11,14 +11,15 @@ row() {
 
 joined() { paste -sd ';' - | sed 's/;/; /g'; }
 
-# test_isa TARGET ROW [ISA]: runs the tests of one target on one ISA; their report lines become a row.
+# test_isa TARGET ROW [ISA]: runs the tests of one target on one ISA; their report lines become a row. Where `some` is set it is a filter of
+# doctest, and `why` says what the row is for.
 test_isa() {
   log=$log_dir/test-$1-$2
   code=0
-  "build/$1/run-tests" "--isa=${3:-$2}" >"$log" 2>&1 || code=$?
+  "build/$1/run-tests" "--isa=${3:-$2}" ${some:+"$some"} >"$log" 2>&1 || code=$?
   tests=0 passed=0 failed=1 skipped=0 digest=-
   report=$(tr -d '\r' <"$log" | sed -n 's/^report: //p' | tail -n 1)
-  reason=$({ remark_on "$1" && kernels_of "$log" "${3:-$2}" && tr -d '\r' <"$log" | sed -n 's/^report-skip: //p'; } | joined)
+  reason=$({ echo "${why:-}" | grep . || remark_on "$1" && kernels_of "$log" "${3:-$2}" && tr -d '\r' <"$log" | sed -n 's/^report-skip: //p'; } | joined)
   if [ -z "$report" ]; then
     row "$1" "$2" 1 0 1 0 - "ended with code $code without a report; see build/log/test-$1-$2"
     return
@@ -59,6 +60,9 @@ test_command() {
   else
     reason=$(sed -n '/\(left out\|not compared\)\.$/p' "$log" | joined)
   fi
+  if [ "$name" = freestanding ] && [ -z "$reason" ]; then
+    reason=$(remark_on "$target")
+  fi
   row "$target" "$name" "$tests" $((tests - failed - skipped)) "$failed" "$skipped" - "$reason"
 }
 
@@ -82,13 +86,18 @@ check_bench() {
 
 # What can be tested of a built target: its ISAs, and the other jobs.
 jobs_of() {
+  if is_freestanding_only "$1"; then
+    printf '%s\n' "$1 freestanding" "$1 symbols"
+    return
+  fi
   isas=$("build/$1/run-tests" --list-isas | tr -d '\r')
   for isa in ${isas:-none}; do # running "none" fails and says so
     echo "$1 $isa"
   done
   case $1 in
+    rv64v) echo "rv64v rvv-512" ;;
     host) printf '%s\n' "host freestanding" "host symbols" "host programs" "host integration" "host cost" "host model" "host stories" ;;
-    a72 | m?*) printf '%s\n' "$1 freestanding" "$1 symbols" ;;
+    a72 | m?* | rv32) printf '%s\n' "$1 freestanding" "$1 symbols" ;;
     a76) echo "a76 integers-max" ;;
   esac
   case $1 in m4 | m55) echo "$1 linked" ;; esac
@@ -96,6 +105,24 @@ jobs_of() {
   case $1 in a72 | m4 | m7 | m55) echo "$1 stories" ;; esac
   case $1 in m0 | m4 | m7 | m55) echo "$1 firmware" ;; esac
   case $1 in a72 | m0 | m4) echo "$1 bench" ;; esac
+}
+
+# What shows that a choice of kernel and its bits are right.
+digests_and_choice="--test-case=the_bit_identity_sets,*known_answer*,*isa_that*,few_queries_take_rows_of_keys_and_give_the_bits_of_panels"
+
+# QEMU computes vectors number by number, so these would take three minutes; what they look at is the same code on every ISA.
+not_on_vectors="--test-case-exclude=cache error:*,cache quality*,slices_have*,trees_drawn*,*random histories,*split point*,*chunks of appends*"
+all_but_slow() {
+  some=$not_on_vectors why="without the longest tests of caches, trees and slices, which run on the other ISAs" test_isa rv64v rvv
+}
+
+# The same program on a core whose registers have 512 bits, and on one that has no vectors.
+wide_registers() {
+  some=$digests_and_choice why="digests and self tests, on a core whose registers have 512 bits" \
+    FOVEA_QEMU_CPU="rv64,v=true,vlen=512,elen=64,vext_spec=v1.0" test_isa rv64v rvv-512 "$1"
+}
+without_vectors() {
+  some=$digests_and_choice why="digests, self tests and the choice of kernels, on a core without vectors" FOVEA_QEMU_CPU=rv64 test_isa rv64v scalar "$1"
 }
 
 run_job() {
@@ -108,13 +135,16 @@ run_job() {
       check_counts "$1" cost
       check_counts "$1" instructions
       ;;
-    m0-symbols | m3-symbols) test_command "$1" symbols tools/check/integers_only "build/$1/tests/freestanding" ;;
+    m0-symbols | m3-symbols | rv32-symbols) test_command "$1" symbols tools/check/integers_only "build/$1/tests/freestanding" ;;
     *-stories) test_command "$1" stories check_stories "$1" ;;
     *-bench) check_bench "$1" ;;
     *-model) test_command "$1" model check_model ;;
     *-linked) test_command "$1" linked tools/check/linked "build/$1" ;;
     *-left-out) test_command "$1" left-out tools/check/left_out "$1" ;;
     *-symbols) test_command "$1" symbols tools/check/symbols "build/$1/lib/libfovea.a" ;;
+    rv64v-rvv) all_but_slow ;;
+    rv64v-rvv-512) wide_registers rvv ;;
+    rv64v-scalar) without_vectors scalar ;;
     *-integers-max) FOVEA_QEMU_CPU=max test_isa "$1" "$2" integers ;; # a CPU newer than any board, for i8mm
     *) test_isa "$1" "$2" ;;
   esac
