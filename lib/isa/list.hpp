@@ -91,7 +91,7 @@
 #define FOVEA_WITH_FIXED_COMPACT 1 // plain C++, in little code: the scalar ISA, too
 #endif
 #endif
-// Are there float kernels in vectors beside the plain one?
+// Are there float kernels beside the plain one that attend in tiles of vectors?
 #define FOVEA_WITH_VECTORS                                                                             \
   (FOVEA_WITH_SSE41 || FOVEA_WITH_AVX2 || FOVEA_WITH_AVX512 || FOVEA_WITH_NEON || FOVEA_WITH_NEON64 || \
    FOVEA_WITH_RVV)
