@@ -2,7 +2,7 @@
 // and runs the self-test with each. tools/check/selftest builds and calls it.
 //   flipped_bits IMAGE BYTES STEP FIRST ADDRESS BYTES...   each STEP-th bit from bit FIRST on of these places
 // Addresses and numbers are hexadecimal. It prints a letter for each bit: f where the self-test found it, x where
-// the core faulted or hung, and m where the self-test passed. It ends early where IMAGE stays changed.
+// the core faulted or hung, and m where the self-test passed.
 #include "fovea/selftest.h"
 #include "platforms/cortex-m/semihosting.hpp"
 
@@ -25,18 +25,24 @@ struct place {
 
 struct {
   place image, flipped[8];
-  uint32_t sum, step, bit; // bit: of all places, one behind the other
+  uint32_t step, bit; // bit: of all places, one behind the other
   int places;
 } job;
 
 volatile unsigned char* flipped_byte; // null: none is
 unsigned char byte_before;
 
-uint32_t sum_of_image() {
-  uint32_t sum = 0;
-  for (uint32_t i = 0; i < job.image.bytes; i += 4)
-    sum = sum * 31 + *reinterpret_cast<volatile uint32_t*>(job.image.at + i);
-  return sum;
+// What runs after a flip may write anywhere, also into the image.
+uint32_t image_before[16384];
+volatile uint32_t& word_of_image(uint32_t i) {
+  return reinterpret_cast<volatile uint32_t*>(const_cast<unsigned char*>(job.image.at))[i];
+}
+void keep_image() {
+  for (uint32_t i = 0; i < job.image.bytes / 4; ++i) image_before[i] = word_of_image(i);
+}
+void restore_image() {
+  for (uint32_t i = 0; i < job.image.bytes / 4; ++i)
+    if (word_of_image(i) != image_before[i]) word_of_image(i) = image_before[i];
 }
 
 void say(char letter) {
@@ -82,8 +88,8 @@ bool flip_next() {
     const int32_t status = self_test();
     end_watch();
     restore();
+    restore_image();
     say(status == FOVEA_OK ? 'm' : 'f');
-    if (sum_of_image() != job.sum) board::exit_with(3);
   }
   board::exit_with(self_test() == FOVEA_OK ? 0 : 4);
 }
@@ -103,8 +109,8 @@ place place_of(char** words) {
 void go_on_behind_fault() {
   end_watch();
   restore();
+  restore_image();
   say('x');
-  if (sum_of_image() != job.sum) board::exit_with(3);
   flip_all();
 }
 
@@ -135,7 +141,8 @@ int main(int argc, char** argv) {
   job.step = number_of(argv[3]);
   job.bit = number_of(argv[4]);
   for (int i = 5; i < argc; i += 2) job.flipped[job.places++] = place_of(argv + i);
-  job.sum = sum_of_image();
+  if (job.image.bytes > sizeof image_before) return 6;
+  keep_image();
   if (self_test() != FOVEA_OK) return 5;
   volatile uint32_t* const vectors = reinterpret_cast<volatile uint32_t*>(FOVEA_VECTORS);
   for (int i = 2; i < 16; ++i) vectors[i] = reinterpret_cast<uint32_t>(end_of_flip);

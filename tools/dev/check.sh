@@ -61,6 +61,8 @@ prove() {
   build/sanitized/run-tests --isa=scalar --no-skip "--test-case=prove_damaged_*"
   say "the closed form of instructions, of a thousand calls on Cortex-M0+, M4 and M55, and ten thousand inputs"
   tools/check/instructions --calls 1000 --inputs 10000 || [ $? = 77 ] || fail "counts are not what bench/instructions.tsv predicts."
+  say "self-tests, with every bit of their constants flipped"
+  tools/check/selftest --all || [ $? = 77 ] || fail "a self-test misses what it should find."
   prove_variant m55-gcc m55 "Cortex-M55, built by gcc" -DFOVEA_BOARD_COMPILER=gcc
   prove_variant m3-floats m3 "floats on a Cortex-M3, which has no FPU" -DFOVEA_COMPILES_TO_FPU=ON
   say "a real model: its tokens, its embeddings in floats and int8"

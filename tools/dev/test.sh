@@ -66,12 +66,14 @@ test_command() {
   row "$target" "$name" "$tests" $((tests - failed - skipped)) "$failed" "$skipped" - "$reason"
 }
 
-# check_counts TARGET NAME: the costs that are saved, or their closed form; what could not be counted here is the reason of the row.
-check_counts() {
+# check_on_boards TARGET NAME [ARG...]: tools/check/NAME. What could not be done here is the reason of the row.
+check_on_boards() {
   if have python3; then
-    test_command "$1" "$2" "tools/check/$2"
+    target=$1 name=$2
+    shift 2
+    test_command "$target" "$name" "tools/check/$name" "$@"
   else
-    row "$1" "$2" 1 0 0 1 - "no python3, so nothing was counted"
+    row "$1" "$2" 1 0 0 1 - "no python3, so this was not checked"
   fi
 }
 
@@ -131,9 +133,10 @@ run_job() {
     *-programs) test_command "$1" programs ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^(example|tool|bench)_' ;;
     *-firmware) test_command "$1" firmware ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^firmware_' ;;
     *-integration) test_command "$1" integration ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^integration_' ;;
-    *-cost) # one after the other: both build for the same boards
-      check_counts "$1" cost
-      check_counts "$1" instructions
+    *-cost) # one after the other: all build for the same boards
+      check_on_boards "$1" cost
+      check_on_boards "$1" instructions
+      check_on_boards "$1" selftest --board m4 --entry fixed_attend_plain
       ;;
     m0-symbols | m3-symbols | rv32-symbols) test_command "$1" symbols tools/check/integers_only "build/$1/tests/freestanding" ;;
     *-stories) test_command "$1" stories check_stories "$1" ;;
