@@ -1,8 +1,8 @@
-// For boards whose flash an emulator lets programs write: flips bits of the linked image, one after the other,
-// and runs the self-test with each. tools/check/selftest builds and calls it.
+// For boards whose flash an emulator lets programs write: flips bits of the linked image, one after the
+// other, and runs the self-test with each. tools/check/selftest builds and calls it.
 //   flipped_bits IMAGE BYTES STEP FIRST ADDRESS BYTES...   each STEP-th bit from bit FIRST on of these places
-// Addresses and numbers are hexadecimal. It prints a letter for each bit: f where the self-test found it, x where
-// the core faulted or hung, and m where the self-test passed.
+// Addresses and numbers are hexadecimal. It prints a letter for each bit: f where the self-test found it, x
+// where the core faulted or hung, and m where the self-test passed.
 #include "fovea/selftest.h"
 #include "platforms/cortex-m/semihosting.hpp"
 

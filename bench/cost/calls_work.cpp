@@ -68,8 +68,8 @@ shape draw(random_numbers& random) {
   return s;
 }
 
-// Element 0 of each query is 127, and that of a key says how high its block lies: four octaves above all before
-// it, or below. The other elements are small.
+// Element 0 of each query is 127, and that of a key says how high its block lies: four octaves above all
+// before it, or below. The other elements are small.
 void fill(const shape& s, random_numbers& random) {
   for (int8_t& x : q) x = static_cast<int8_t>(random.from(-7, 7));
   for (int32_t row = 0; row < s.q_heads * s.queries; ++row) q[row * most_dim] = 127;

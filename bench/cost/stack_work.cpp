@@ -1,5 +1,5 @@
-// fovea_cost_stack: how deep the calls of the library reach into the stack, painted and measured on a board. Ends
-// with code 1 if one is deeper than its limit. docs/firmware.md has the table.
+// fovea_cost_stack: how deep the calls of the library reach into the stack, painted and measured on a board.
+// Ends with code 1 if one is deeper than its limit. docs/firmware.md has the table.
 #include <cstdio>
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // FOVEA_HOT marks the functions in which a microcontroller spends its time: the loops over keys, dims and
-// weights. Compilers put them into sections of their own, .text.hot, so that a linker script can place them in
-// fast memory and leave validation in flash. docs/firmware.md has the lines for that.
+// weights. Compilers put them into sections of their own, .text.hot, so that a linker script can place them
+// in fast memory and leave validation in flash. docs/firmware.md has the lines for that.
 #pragma once
 
 #if !defined(FOVEA_HOT_SECTION)

@@ -16,8 +16,8 @@ struct known_answer {
   uint32_t expected, expected_without_fma;
 };
 
-// Keys in rows, and values of all widths that kernels take at a time. Then panels, and a second block of keys with
-// larger scores than the first.
+// Keys in rows, and values of all widths that kernels take at a time. Then panels, and a second block of keys
+// with larger scores than the first.
 constexpr known_answer answers[] = {{13, 27, 3, 19, FOVEA_ROWS, 0x9eef3c3du, 0x2df81045u},
                                     {2, 2, 1, 300, FOVEA_PANELS, 0xe2c4fc67u, 0x99bb0b68u}};
 constexpr int32_t block_keys = 256;
