@@ -20,7 +20,7 @@ struct known_answer {
 // with larger scores than the first.
 constexpr known_answer answers[] = {{13, 27, 3, 19, FOVEA_ROWS, 0x9eef3c3du, 0x2df81045u},
                                     {2, 2, 1, 300, FOVEA_PANELS, 0xe2c4fc67u, 0x99bb0b68u}};
-constexpr int32_t block_keys = 256;
+constexpr int32_t first_block = 256;
 
 struct numbers_of_test {
   float *q, *k, *v, *out, *end;
@@ -32,20 +32,20 @@ numbers_of_test numbers_for(const known_answer& x, float* at) {
 }
 
 // Few operations on floats: cores without FPU do them by software.
-void fill(const known_answer& x, const numbers_of_test& to) {
+void fill_numbers(const known_answer& x, const numbers_of_test& to) {
   pseudo_random random(1);
-  const ptrdiff_t later = to.k - to.q + block_keys * x.dim, values = to.v - to.q;
+  const ptrdiff_t later = to.k - to.q + first_block * x.dim, values = to.v - to.q;
   float* at = to.q;
   for (ptrdiff_t i = 0; at < to.out; ++at, ++i)
     *at = static_cast<float>(random.next()) * (later <= i && i < values ? 0x1p-21f : 0x1p-22f);
   for (; at < to.end; ++at) *at = 0;
 }
 
-int32_t run(const known_answer& x, fovea_float_entry attend, float* scratch, size_t size) {
+int32_t try_answer(const known_answer& x, fovea_float_entry attend, float* scratch, size_t size) {
   const numbers_of_test to = numbers_for(x, scratch);
   const size_t bytes = sizeof(float) * static_cast<size_t>(to.end - scratch);
   if (size < bytes) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
-  fill(x, to);
+  fill_numbers(x, to);
   fovea_attention a = {};
   a.q.data = to.q;
   a.k.data = to.k;
@@ -80,6 +80,6 @@ int32_t fovea_selftest(fovea_float_entry attend, void* scratch, size_t scratch_s
   if (scratch_size < lost) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   float* const aligned = reinterpret_cast<float*>(static_cast<unsigned char*>(scratch) + lost);
   for (const known_answer& x : answers)
-    if (const int32_t s = run(x, attend, aligned, scratch_size - lost)) return s;
+    if (const int32_t s = try_answer(x, attend, aligned, scratch_size - lost)) return s;
   return FOVEA_OK;
 }
