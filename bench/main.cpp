@@ -168,7 +168,7 @@ int run(const options& o) {
 
 // Without --isa the best one alone.
 options of_best_isa(options o) {
-  if (std::find(o.isas.begin(), o.isas.end(), fovea_isa()) != o.isas.end()) o.isas = {fovea_isa()};
+  if (o.every_isa && std::count(o.isas.begin(), o.isas.end(), fovea_isa())) o.isas = {fovea_isa()};
   return o;
 }
 

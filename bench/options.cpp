@@ -30,13 +30,33 @@ std::vector<int32_t> usable_isas() {
   return isas;
 }
 
-std::vector<int32_t> isa_named(const std::string& name) {
+std::vector<std::string> parts_of(const std::string& list) { // between commas
+  std::vector<std::string> parts(1);
+  for (char c : list)
+    if (c == ',')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
+
+int32_t isa_named(const std::string& name) {
   std::string names;
   for (int32_t isa : usable_isas()) {
-    if (name == fovea_isa_name(isa)) return {isa};
+    if (name == fovea_isa_name(isa)) return isa;
     names += std::string(names.empty() ? "" : ", ") + fovea_isa_name(isa);
   }
   throw usage_error("--isa " + name + " cannot run here; choose one of: " + names);
+}
+
+std::vector<int32_t> isas_named(const std::string& list) {
+  std::vector<int32_t> isas;
+  for (const std::string& name : parts_of(list)) {
+    isas.push_back(isa_named(name));
+    if (std::count(isas.begin(), isas.end(), isas.back()) > 1)
+      throw usage_error("--isa " + list + " names " + name + " twice; name it once");
+  }
+  return isas;
 }
 
 std::vector<scratch_size> scratch_named(const std::string& name) {
@@ -59,12 +79,10 @@ constexpr int most_threads = 256;
 
 std::vector<int> thread_counts(const std::string& text) {
   std::vector<int> counts;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
-    counts.push_back(whole_number("--threads", text.substr(at, comma - at), most_threads));
+  for (const std::string& part : parts_of(text)) {
+    counts.push_back(whole_number("--threads", part, most_threads));
     if (counts.size() > 1 && counts.back() <= counts[counts.size() - 2])
       throw usage_error("--threads " + text + " does not ascend; give counts as in 1,2,4");
-    at = comma + 1;
   }
   return counts;
 }
@@ -101,8 +119,8 @@ struct flag {
 constexpr flag flags[] = {
     {"--filter", "TEXT", "only works (or curves) whose name contains TEXT: causal, gqa, \"8x64 512\"",
      [](options& o, const std::string& text) { o.filter = text; }},
-    {"--isa", "NAME", "only this ISA; without it every ISA this CPU can run",
-     [](options& o, const std::string& name) { o.isas = isa_named(name); }},
+    {"--isa", "LIST", "only these ISAs, as in avx2,avx512; without it every ISA this CPU can run",
+     [](options& o, const std::string& name) { o.isas = isas_named(name), o.every_isa = false; }},
     {"--quick", nullptr, "fewer samples (of a sweep also fewer sizes): the whole table in under two minutes",
      [](options& o, const std::string&) { o.quick = true; }},
     {"--rounds", "N", "exactly N samples of each result; without it 61, fewer of a slow one, 21 of a sweep",

@@ -15,6 +15,7 @@ struct options {
   std::string emulated;      // what emulates this machine; empty = nothing does
   double most_flops = 0;     // works with more are left out; 0 = none is
   std::vector<int32_t> isas; // those to measure, each usable here
+  bool every_isa = true;     // no --isa was given
   std::vector<scratch_size> scratch = {scratch_size::best};
   int rounds = 0;               // exactly so many samples of each result; 0 = as the pace says
   bool quick = false;           // the pace
