@@ -1,5 +1,5 @@
-// Draws a roof for each ISA and each level of memory, and a mark for each result. What the peak of products of
-// bytes is, each result of int8 was measured with.
+// Draws a roof for each ISA and each level of memory, and a mark for each result. The peak of products of
+// bytes was measured with each result of int8.
 #include "roofline.hpp"
 
 #include <algorithm>
