@@ -32,7 +32,7 @@ struct alignas(4) route {
 struct core_profile {
   bool prefetches_blocks; // values of the next block are asked for while those of this one are used
   int32_t batched_rows;   // most rows of several KV heads in one tile
-  bool prefetches_stored; // one row: keys of halves and values of bytes are prefetched in the order of memory
+  bool prefetches_stored; // one row, AVX2: keys of halves and values of bytes are prefetched
   bool halves_by_avx2;    // one row: halves are converted by AVX2 in calls of AVX-512, too
 };
 constexpr core_profile zen4_profile{true, 128, true, true}, amd_profile{true, 128, false, false},

@@ -1,5 +1,5 @@
-// Integer attention with AVX-512 VNNI: 32 registers; 12 rows x 32 keys take 24, and so do 6 rows x 32 values
-// in two bytes.
+// Integer attention with AVX-512 VNNI: 32 registers; 12 rows x 32 keys take 24, and so do 3 rows x 64 values
+// with weights of two bytes.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_AVX512VNNI

@@ -181,28 +181,44 @@ FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, floa
 template <class Isa, class Shape>
 using shape_of_scores = std::conditional_t<Shape::rows == 1 && Isa::lanes == 16, shape<1, 8>, Shape>;
 
-template <class Isa, class Element, class Lines>
+// All panels for the rows of a group: q and s are those of its first row.
+template <class Isa, class Shape, class Lines, class Element>
+FOVEA_INLINE void score_stored_group(const stored_panels& k, const float* q, float* s, Element element) {
+  using whole = shape_of_scores<Isa, Shape>;
+  using lines = std::conditional_t<whole::rows == 1, Lines, no_panels_ahead>;
+  int key = k.from;
+  const int to = std::is_same_v<Element, key_bytes> && k.dim % 4 ? key : k.to;
+  for (; key <= to - 16 * whole::vectors; key += 16 * whole::vectors)
+    score_stored_tile<Isa, whole, lines>(k, q, s, key, element);
+  if constexpr (whole::vectors > 1 || whole::rows > 1)
+    for (; key < k.to; key += 16)
+      for (int r = 0; r < whole::rows; ++r)
+        score_stored_panel<Isa>(k, q + r * static_cast<ptrdiff_t>(k.dim), s + r * score_stride, key, element);
+}
+
+template <class Isa, class Element>
 __attribute__((noinline)) void score_stored_panels(const stored_panels& panels, const float* q, float* s,
                                                    int row, int rows) {
   const stored_panels k = panels;
-  const auto rows_of_q = [&](int r) { return q + r * static_cast<ptrdiff_t>(k.dim); };
+  using lines = std::conditional_t<std::is_same_v<Element, key_bytes>, panels_ahead, no_panels_ahead>;
   by_few_rows<Isa>(row, rows, [&](auto shape_of_rows, int first) FOVEA_LAMBDA_INLINE {
-    using whole = shape_of_scores<Isa, decltype(shape_of_rows)>;
-    int key = k.from;
-    const int to = std::is_same_v<Element, key_bytes> && k.dim % 4 ? key : k.to;
-    using lines = std::conditional_t<whole::rows == 1, Lines, no_panels_ahead>;
-    for (; key <= to - 16 * whole::vectors; key += 16 * whole::vectors)
-      score_stored_tile<Isa, whole, lines>(k, rows_of_q(first), s + first * score_stride, key, Element{});
-    if constexpr (whole::vectors > 1 || whole::rows > 1)
-      for (; key < k.to; key += 16)
-        for (int r = first; r < first + whole::rows; ++r)
-          score_stored_panel<Isa>(k, rows_of_q(r), s + r * score_stride, key, Element{});
+    score_stored_group<Isa, decltype(shape_of_rows), lines>(k, q + first * static_cast<ptrdiff_t>(k.dim),
+                                                            s + first * score_stride, Element{});
   });
 }
 
-// Of the cores that prefetch halves none takes wider registers for them.
+// One row, or two one by one, on cores where halves are prefetched. Those take registers of eight lanes for
+// halves.
 template <class Isa>
-using halves_ahead = std::conditional_t<Isa::lanes == 8, panels_ahead, no_panels_ahead>;
+constexpr bool may_prefetch_halves = Isa::lanes == 8;
+template <class Isa, class Element>
+__attribute__((noinline)) void score_halves_ahead(const stored_panels& panels, const float* q, float* s,
+                                                  int row, int rows) {
+  const stored_panels k = panels;
+  for (int r = row; r < row + rows; ++r)
+    score_stored_group<Isa, stored_shape<Isa, 1>, panels_ahead>(k, q + r * static_cast<ptrdiff_t>(k.dim),
+                                                                s + r * score_stride, Element{});
+}
 
 // Where reading goes on behind the panels of a head: with the same keys of the next head, or with values.
 template <class Isa>
@@ -240,13 +256,13 @@ void score_stored(const tile_job& job, const block& b, int32_t kv_head, int row,
     for (int key = from & -16; key < to;) {
       const stored_panels k = panels_from<Isa>(job, b, kv_head, key, up16(to));
       if (p.stored.k.bytes == 1)
-        score_stored_panels<Isa, key_bytes, panels_ahead>(k, job.w->q, job.w->s, row, rows);
+        score_stored_panels<Isa, key_bytes>(k, job.w->q, job.w->s, row, rows);
       else
         with_halves(p.stored.k.dtype, [&](auto element) {
-          const auto score = p.core.prefetches_stored
-                                 ? score_stored_panels<Isa, decltype(element), halves_ahead<Isa>>
-                                 : score_stored_panels<Isa, decltype(element), no_panels_ahead>;
-          score(k, job.w->q, job.w->s, row, rows);
+          if constexpr (may_prefetch_halves<Isa>)
+            if (p.core.prefetches_stored && rows <= 2)
+              return score_halves_ahead<Isa, decltype(element)>(k, job.w->q, job.w->s, row, rows);
+          score_stored_panels<Isa, decltype(element)>(k, job.w->q, job.w->s, row, rows);
         });
       key = k.to;
     }

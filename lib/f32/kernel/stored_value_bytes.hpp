@@ -64,13 +64,13 @@ struct rows_of_two_heads : shape<2, 4> {};
 template <class Shape>
 constexpr bool is_of_two_heads = std::is_same_v<Shape, rows_of_two_heads>;
 
-// What a pass over values reads behind its last panel, one head after another: the first panel of the next
-// columns, or of the heads that come next. The address may lie outside memory.
+// What a pass over values reads behind its last panel: the first panel of the next columns, or of the next
+// head. The address may lie outside memory.
 template <class Shape>
-uintptr_t read_after_values(const plan& p, const int8_t* first, int column, int heads) {
+uintptr_t read_after_values(const plan& p, const int8_t* first, int column) {
   constexpr int columns = 16 * Shape::vectors;
   const ptrdiff_t next = column + 2 * columns <= p.v_dim ? ptrdiff_t{64} * columns
-                                                         : heads * p.stored.v.head - ptrdiff_t{64} * column;
+                                                         : p.stored.v.head - ptrdiff_t{64} * column;
   return reinterpret_cast<uintptr_t>(first) + static_cast<uintptr_t>(next);
 }
 
@@ -91,8 +91,7 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
 #pragma GCC unroll 4
       for (int n = 0; n < Shape::vectors; ++n) {
         if constexpr (Prefetches)
-          __builtin_prefetch(
-              reinterpret_cast<const void*>(ahead + static_cast<uintptr_t>(h * head + n * 64)));
+          __builtin_prefetch(reinterpret_cast<const void*>(ahead + static_cast<uintptr_t>(n * 64)));
         if constexpr (OnTop && Isa::shuffles_bytes)
           w = forget_origin(w); // weights are loaded again: sums need the registers
         const quad<Isa> x(at + h * head + n * 1024);
@@ -114,7 +113,7 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
       for (const int8_t* at = first; key < end; at += panel_bytes) {
         const int next = (key | 63) + 1 < end ? (key | 63) + 1 : end;
         const uintptr_t ahead = next == to
-                                    ? read_after_values<Shape>(p, first, column, heads)
+                                    ? read_after_values<Shape>(p, first, column)
                                     : reinterpret_cast<uintptr_t>(at) + static_cast<uintptr_t>(panel_bytes);
         for (int four = key & -4; four < next; four += 4) {
           const float* w = weights + four;
@@ -139,7 +138,7 @@ template <class Isa, class Shape>
 FOVEA_INLINE bool add_byte_tile(const tile_job& job, const block& b, int32_t kv_head,
                                 const value_phase<s8_element>& z, const value_group<s8_element>& g, int c) {
   constexpr bool on_top = is_on_top<Shape> || is_of_two_heads<Shape>;
-  constexpr bool may_prefetch = on_top && Isa::shuffles_bytes; // on cores of which that was measured
+  constexpr bool may_prefetch = on_top && Isa::shuffles_bytes && Isa::lanes == 8; // AVX-512 gains nothing
   accumulator<Isa, Shape> acc;
   if (may_prefetch && job.p->core.prefetches_stored)
     add_quads<Isa, Shape, on_top, may_prefetch>(job, b, kv_head, g.row, c, acc);
