@@ -2,6 +2,7 @@
 // this file first, so that a Makefile or an IDE that knows nothing of our CMake gets the same bits, or an
 // error that names the flag.
 #pragma once
+#include "common/features.hpp"
 #include "common/system.hpp"
 
 // 1. Flags under which results would be wrong.

@@ -65,6 +65,7 @@ prove() {
   tools/check/selftest --all || [ $? = 77 ] || fail "a self-test misses what it should find."
   prove_variant m55-gcc m55 "Cortex-M55, built by gcc" -DFOVEA_BOARD_COMPILER=gcc
   prove_variant m3-floats m3 "floats on a Cortex-M3, which has no FPU" -DFOVEA_COMPILES_TO_FPU=ON
+  prove_variant m4-unfused m4 "Cortex-M4, products and sums apart" -DFOVEA_ISAS=scalar_no_fma
   say "a real model: its tokens, its embeddings in floats and int8"
   prove_model
   say "decoders from safetensors, against float64"
