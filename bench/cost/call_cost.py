@@ -6,8 +6,8 @@ from collections import Counter, namedtuple
 
 BLOCK = 64
 Call = namedtuple("Call", "q_heads kv_heads queries keys dim v_dim causal raises")
-Structure = namedtuple("Structure", "rows key_step")  # rows of a tile; keys are computed in multiples of key_step
-STRUCTURES = [Structure(rows, step) for rows in (1, 2, 4) for step in (64, 16, 8, 4)]
+Structure = namedtuple("Structure", "rows key_step dim_step")  # rows of a tile; products take multiples of these keys and dims
+STRUCTURES = [Structure(rows, keys, dims) for rows in (1, 2, 4) for keys in (64, 16, 8, 4) for dims in (16, 8, 4)]
 
 
 def up_to(n, step):
@@ -43,19 +43,22 @@ def _add_tile(n, call, ends, structure):
         at = block * BLOCK
         seen = [max(0, min(BLOCK, end - at)) for end in ends]
         keys = min(BLOCK, up_to(max(seen), structure.key_step))
-        _add_products(n, rows, block == 0, keys, depth, width)
+        _add_products(n, rows, block == 0, keys, up_to(call.dim, structure.dim_step), up_to(call.v_dim, structure.dim_step))
         for mine in seen:
             _add_row(n, call, block, mine, keys, width)
 
 
-def _add_products(n, rows, first, keys, depth, width):
-    """Scores and values of a block: lanes by rows."""
+def _add_products(n, rows, first, keys, depth, columns):
+    """Scores and values of a block: lanes by rows, in panels of 16 lanes."""
     n[f"blocks of {rows}"] += 1
-    n[f"key panels of {rows}"] += keys / 16
+    n[f"key lanes of {rows}"] += keys
+    n[f"key panels of {rows}"] += up_to(keys, 16) // 16
     n[f"keys, depth of {rows}"] += keys * depth
-    n[f"value panels of {rows}"] += width // 16
-    n[f"keys, columns of {rows}"] += keys * width
-    n["first blocks, columns"] += first * width
+    n[f"value lanes of {rows}"] += columns
+    n[f"value panels of {rows}"] += up_to(columns, 16) // 16
+    n[f"keys, columns of {rows}"] += keys * columns
+    n["first blocks, columns"] += first * up_to(columns, 16)
+    depth = up_to(depth, 16)
     # Helium takes dims in chunks of 64, the first of a row also in one of 32.
     whole, rest = divmod(depth, 64)
     half = not whole and rest >= 32
