@@ -31,12 +31,12 @@ struct alignas(4) route {
 // What pays on some cores and not on others, as measured in docs/speed.md.
 struct core_profile {
   bool prefetches_blocks; // values of the next block are asked for while those of this one are used
-  int32_t batched_rows;   // most rows of several KV heads in one tile
   bool prefetches_stored; // one row, AVX2: keys of halves and values of bytes are prefetched
   bool halves_by_avx2;    // one row: halves are converted by AVX2 in calls of AVX-512, too
+  int32_t batched_rows;   // most rows of several KV heads in one tile
 };
-constexpr core_profile zen4_profile{true, 128, true, true}, amd_profile{true, 128, false, false},
-    other_profile{false, 32, false, false};
+constexpr core_profile zen4_profile{true, true, true, 128}, amd_profile{true, false, false, 128},
+    other_profile{false, false, false, 32};
 
 #if defined(__x86_64__) || defined(__i386__)
 core_profile profile_of_this_core();
