@@ -14,19 +14,27 @@ constexpr int strip_columns = 64;
 constexpr int32_t held_floats = 1 << 16;
 
 // Where few streams of memory are read at once, what comes a page later is prefetched: there the hardware
-// begins anew. Four streams are fast by themselves.
-template <class Element, bool Ahead>
+// begins anew. Four streams of floats are fast by themselves. Of 16-bit weights one row or two prefetch into
+// L2 on wide cores: a first cache that waits for memory takes no more prefetches.
+enum class prefetch_to { nothing, l2 = 2, l1 = 3 }; // as __builtin_prefetch counts them
+template <class Element, prefetch_to To>
 struct load_weights : load_whole {
   template <class Vector>
   static FOVEA_INLINE Vector load(const typename Element::stored* p) {
     return Element::load(p, Vector{});
   }
   static FOVEA_INLINE void fetch(const typename Element::stored* p) {
-    if constexpr (Ahead) __builtin_prefetch(p + 4096 / Element::bytes);
+    if constexpr (To != prefetch_to::nothing)
+      __builtin_prefetch(p + 4096 / Element::bytes, 0, static_cast<int>(To));
   }
 };
 template <class Isa, class Shape, class Element>
-using load_for = load_weights<Element, (Isa::lanes > 1 && Shape::vectors < 4)>;
+constexpr prefetch_to prefetch_of = Isa::lanes >= 8 && Shape::rows <= 2 && Element::bytes == 2
+                                        ? prefetch_to::l2
+                                    : Isa::lanes > 1 && Shape::vectors < 4 ? prefetch_to::l1
+                                                                           : prefetch_to::nothing;
+template <class Isa, class Shape, class Element>
+using load_for = load_weights<Element, prefetch_of<Isa, Shape, Element>>;
 
 // Rows of a small group: where fewer are left, the last one stands in for the others.
 template <int Rows>
