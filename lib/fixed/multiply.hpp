@@ -134,8 +134,8 @@ __attribute__((noinline)) static void multiply_row(const byte_tile<Form>& tile, 
   }
 }
 
-// What the dot of an ISA makes of them. RowChains: those of multiply_row, by which a row that is left alone is
-// multiplied; 0: it is a group of rows like others.
+// What the dot of an ISA makes of them. RowChains: those of multiply_row, which takes a row that is left
+// alone; 0: it is a group of rows like others.
 template <class Form, int RowChains = 0>
 struct form_product {
   static size_t tile_bytes(int32_t rows, int32_t depth) { return byte_tile<Form>::bytes(rows, depth); }

@@ -86,7 +86,7 @@ struct column_cursor {
   FOVEA_INLINE void end_step() {}
   FOVEA_INLINE void prefetch(int n, int ahead) const {
 #pragma GCC unroll 16
-    for (int i = 0; i < Dot::deep * 16; i += 64) __builtin_prefetch(b + n * panel + i + ahead);
+    for (int i = 0; i < Dot::deep * 16; i += 64) __builtin_prefetch(b + n * panel + i + ahead, 0, 2);
   }
 };
 #endif
@@ -119,7 +119,7 @@ FOVEA_INLINE void tile_steps(const typename Dot::chunk (&x)[M], column_cursor<Do
 }
 
 // RowStep is a constant, so that all rows of a need one pointer. Ahead: how many bytes ahead of its use a
-// panel is prefetched; 0: not at all.
+// panel is prefetched into L2; 0: not at all.
 template <class Dot, int RowStep, int Ahead, class Byte, int M, int N>
 FOVEA_INLINE void multiply_chunk(const typename Dot::element* a, column_cursor<Dot, Byte, N>& b,
                                  tile_sums<Dot, M, N>& acc) {

@@ -20,16 +20,16 @@ struct stored : avx512_registers {
   using value_byte = int8_t;
   using keys_dot = avx512vnni_keys;
   using values_dot = avx512vnni_values;
-  using shapes = fixed_shapes<fixed_shape<12, 2, 3, 4>, fixed_shape<8, 2, 4, 2>, fixed_shape<4, 4, 4, 2>,
-                              fixed_shape<2, 4, 2, 4>, fixed_shape<1, 4, 1, 4, 4096>>;
+  using shapes = fixed_shapes<fixed_shape<12, 2, 3, 4>, fixed_shape<8, 2, 4, 2>,
+                              fixed_shape<4, 4, 4, 2, 8192>, fixed_shape<3, 4, 3, 4, 8192>,
+                              fixed_shape<2, 4, 2, 4, 8192>, fixed_shape<1, 4, 1, 4, 8192>>;
 };
 
 // Linear layers: up to eight rows read the weights once.
 struct linear : stored {
-  using shapes =
-      fixed_shapes<fixed_shape<12, 2, 1, 1>, fixed_shape<8, 2, 1, 1>, fixed_shape<7, 2, 1, 1>,
-                   fixed_shape<6, 4, 1, 1>, fixed_shape<5, 4, 1, 1>, fixed_shape<4, 4, 1, 1>,
-                   fixed_shape<3, 4, 1, 1>, fixed_shape<2, 4, 1, 1>, fixed_shape<1, 4, 1, 1, 4096>>;
+  using shapes = fixed_shapes<fixed_shape<12, 2, 1, 1>, fixed_shape<8, 2, 1, 1>, fixed_shape<7, 2, 1, 1>,
+                              fixed_shape<6, 4, 1, 1>, fixed_shape<5, 4, 1, 1>, fixed_shape<4, 4, 1, 1>,
+                              fixed_shape<3, 4, 1, 1>, fixed_shape<2, 4, 1, 1>, fixed_shape<1, 4, 1, 1>>;
 };
 
 struct arranged : stored {
