@@ -111,6 +111,8 @@ void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, i
   constexpr int lanes = 16 / Form::keys_dot::slices;
   const int64_t at = block * fixed_block;
   const bool all = t.all_see(at, at + seen);
+  int32_t room[fixed_block];
+  t.multipliers = multipliers_in(t, block, room);
   rows_of_block rows;
   rows.usual = usual_rows(t, at, seen, all);
   t.by_groups([&](auto shape, int r) {
@@ -121,9 +123,10 @@ void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, i
     const uint64_t mine = rows_from(r, Shape::rows);
     rows.scored |= mine;
     if constexpr (measures_group<Form, Shape>)
-      if (!(mine & ~rows.usual) && t.one_scale()) {
+      if (!(mine & ~rows.usual) && (t.multipliers || t.one_scale())) {
         rows.measured |= mine;
-        return score_group<Form, Shape, store_distances<Form>>(t, keys, r, columns);
+        return t.multipliers ? score_group<Form, Shape, store_multiplied<Form>>(t, keys, r, columns)
+                             : score_group<Form, Shape, store_distances<Form>>(t, keys, r, columns);
       }
     score_group<Form, Shape, store_scores<Form>>(t, keys, r, columns);
   });

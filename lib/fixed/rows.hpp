@@ -90,18 +90,22 @@ struct key_options {
 
 using path_in_block = tree_path<fixed_block>;
 
+// The multiplier of a key, and those of the keys of its block that follow.
+static inline const int32_t* key_multipliers_of(const fixed_plan& p, int32_t kv_head, int64_t key) {
+  if (!p.segments)
+    return p.multipliers.data + kv_head * p.multipliers.head + static_cast<ptrdiff_t>(key - p.see.first_key);
+  const fovea_segment& s = segment_of(p, key);
+  return static_cast<const int32_t*>(s.key_multipliers) + kv_head * stride_or(s.table_head_stride, s.keys) +
+         (key - s.first_key);
+}
+
 static inline key_options options_of(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t key) {
   const ptrdiff_t n = static_cast<ptrdiff_t>(key - p.see.first_key);
   const auto of_kv = [&](const table_of<int32_t>& x) {
     return x.data ? x.data + kv_head * x.head + n : nullptr;
   };
-  const auto multipliers = [&]() -> const int32_t* {
-    if (!p.segments || !p.multipliers.data) return of_kv(p.multipliers);
-    const fovea_segment& s = segment_of(p, key);
-    return static_cast<const int32_t*>(s.key_multipliers) + kv_head * stride_or(s.table_head_stride, s.keys) +
-           (key - s.first_key);
-  };
-  key_options o{multipliers(), of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key, nullptr};
+  const int32_t* const multipliers = p.multipliers.data ? key_multipliers_of(p, kv_head, key) : nullptr;
+  key_options o{multipliers, of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key, nullptr};
   if (p.bias.data) o.bias = p.bias.data + r.q_head * p.bias.head + r.query * p.bias.row + n;
   if (p.mask.data) o.mask = p.mask.data + r.q_head * p.mask.head + r.query * p.mask.row + n;
   if (p.alibi) o.slope = p.alibi[r.q_head];

@@ -42,9 +42,10 @@ static inline int16_t* distances_in(int32_t* s) { return reinterpret_cast<int16_
 // What is stored for the scores of a row and some keys from `key` on: the scores, or distances.
 template <class Form>
 struct store_scores {
-  explicit store_scores(const fovea_fixed_scale&) {}
+  store_scores(const tile_state<Form>&, int) {}
   template <int Count>
-  FOVEA_INLINE void operator()(const typename Form::reg (&x)[Count], int32_t, int32_t* s, int key) const {
+  FOVEA_INLINE void operator()(const typename Form::reg (&x)[Count], const fixed_row&, int32_t* s,
+                               int key) const {
 #pragma GCC unroll 16
     for (int i = 0; i < Count; ++i) Form::store(s + key + i * Form::lanes, x[i]);
   }
@@ -53,11 +54,37 @@ template <class Form>
 struct store_distances {
   const typename Form::weigher weigher;
   const decltype(Form::weigher::scale_of(fovea_fixed_scale{})) scale;
-  explicit store_distances(const fovea_fixed_scale& x) : scale(Form::weigher::scale_of(x)) {}
+  store_distances(const tile_state<Form>& t, int r) : scale(Form::weigher::scale_of(*t.rows[r].scale)) {}
   template <int Count>
-  FOVEA_INLINE void operator()(const typename Form::reg (&x)[Count], int32_t reference, int32_t* s,
+  FOVEA_INLINE void operator()(const typename Form::reg (&x)[Count], const fixed_row& row, int32_t* s,
                                int key) const {
-    weigher.template measure<false>(x, scale, reference, distances_in(s) + key);
+    weigher.template measure<false>(x, scale, row.reference, distances_in(s) + key);
+  }
+};
+
+// Scores of keys that have multipliers become octaves, as by octaves_with.
+template <class Form>
+FOVEA_INLINE typename Form::reg octaves_by(const int32_t* multipliers, const fixed_row& row,
+                                           typename Form::reg x) {
+  const typename Form::reg limit = Form::spread(fixed_octave_limit - 1),
+                           least = Form::spread(1 - fixed_octave_limit),
+                           t = Form::shifted_product(x, Form::load(multipliers),
+                                                     Form::by(row.scale->score_shift));
+  return Form::smaller(Form::larger(t, least), limit);
+}
+template <class Form>
+struct store_multiplied {
+  const typename Form::weigher weigher;
+  const int32_t* const multipliers;
+  store_multiplied(const tile_state<Form>& t, int) : multipliers(t.multipliers) {}
+  template <int Count>
+  FOVEA_INLINE void operator()(const typename Form::reg (&x)[Count], const fixed_row& row, int32_t* s,
+                               int key) const {
+    typename Form::reg t[Count];
+#pragma GCC unroll 16
+    for (int i = 0; i < Count; ++i) t[i] = octaves_by<Form>(multipliers + key + i * Form::lanes, row, x[i]);
+    weigher.template measure<true>(t, Form::weigher::scale_of(*row.scale), row.reference,
+                                   distances_in(s) + key);
   }
 };
 
@@ -92,7 +119,7 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(depth);
   const auto* const q = t.q + static_cast<ptrdiff_t>(r) * depth;
   int32_t* const s = t.scores(r);
-  const Store store(*t.rows[r].scale);
+  const Store store(t, r);
   constexpr bool starts_in_registers = Shape::rows <= 4; // few rows
   int32_t starts[Shape::rows];
 #pragma GCC unroll 16
@@ -114,7 +141,7 @@ __attribute__((noinline)) void score_group(const tile_state<Form>& t, const type
 #pragma GCC unroll 16
     for (int m = 0; m < Shape::rows; ++m) {
       const row_scores<Form, C> of_row(acc.row[m / R], m % R);
-      store(of_row.x, rows[m].reference, s + m * score_step, n * lanes);
+      store(of_row.x, rows[m], s + m * score_step, n * lanes);
     }
   };
   int n = 0;

@@ -71,6 +71,7 @@ struct tile_state {
   uint64_t risen[fixed_run_blocks] = {}; // bit r: the reference of row r rises at this block of the run
   uint64_t unwritten;                    // bit r: nothing has been written to the output of row r
   bool by_key = false;                   // of any row
+  const int32_t* multipliers = nullptr;  // of the keys of this block, where nothing else touches single keys
   fixed_row* rows;
   int32_t* sum;       // [rows][lanes]
   uint8_t* rise;      // [rows / 2][4][2]: octaves by which the reference rises at a block; 32: sums become 0

@@ -37,6 +37,29 @@ FOVEA_INLINE void measure(const typename Form::weigher& w, const tile_state<Form
       w.template measure<Octaves>(x[i], scale, t.rows[r].reference, distances_in(s) + 2 * i * Form::lanes);
 }
 
+// The multipliers of the keys of a block where nothing else touches single keys; 0 for keys that the call
+// does not give, which no row sees. Null: there are none, or more than they.
+template <class Form>
+const int32_t* multipliers_in(const tile_state<Form>& t, int64_t block, int32_t (&room)[fixed_block]) {
+  const fixed_plan& p = t.p;
+  if constexpr (!measures<Form>) return nullptr;
+  if (!p.multipliers.data || p.sums.data || p.bias.data || p.alibi) return nullptr;
+  const int64_t at = block * fixed_block, from = larger(at, p.see.first_key),
+                to = smaller(at + fixed_block, p.see.end);
+  if (from >= to) return nullptr;
+  const int32_t* const given = key_multipliers_of(p, t.job.kv_head, from);
+  if (to - from == fixed_block) return given;
+  for (int j = 0; j < fixed_block; ++j) room[j] = from <= at + j && at + j < to ? given[at + j - from] : 0;
+  return room;
+}
+template <class Form, int Keys>
+void multiply_scores(const tile_state<Form>& t, int r) {
+  int32_t* const s = t.scores(r);
+#pragma GCC unroll 16
+  for (int i = 0; i < Keys; i += Form::lanes)
+    Form::store(s + i, octaves_by<Form>(t.multipliers + i, t.rows[r], Form::load(s + i)));
+}
+
 // By how many octaves the reference of row r rises.
 template <class Form, bool Octaves, int Keys>
 FOVEA_INLINE int weigh(const typename Form::weigher& w, const tile_state<Form>& t, int b, int r,
@@ -85,16 +108,17 @@ __attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block,
   }
 }
 
-// Rows that see the first n keys of the block, as all may, and have no option that touches single keys. No
-// row sees more.
+// Rows that see the first n keys of the block, as all may, and have no option that touches single keys but
+// multipliers. No row sees more.
 template <class Form>
 uint64_t usual_rows(const tile_state<Form>& t, int64_t at, int n, bool all) {
   if (t.p.mask.data || touches(t.p.tree, at, fixed_block)) return 0;
-  if (!t.by_key && all) return rows_from(0, t.job.rows);
+  const bool by_key = t.by_key && !t.multipliers;
+  if (!by_key && all) return rows_from(0, t.job.rows);
   uint64_t usual = 0;
   for (int r = 0; r < t.job.rows; ++r) {
     const fixed_row& x = t.rows[r];
-    usual |= uint64_t{!x.by_key && x.from <= at && at + n <= x.to} << r;
+    usual |= uint64_t{!(by_key && x.by_key) && x.from <= at && at + n <= x.to} << r;
   }
   return usual;
 }
@@ -102,7 +126,15 @@ uint64_t usual_rows(const tile_state<Form>& t, int64_t at, int n, bool all) {
 template <class Form, int Keys>
 void measure_rows(const tile_state<Form>& t, uint64_t which, int n) {
   const typename Form::weigher w;
-  for (; which; which &= which - 1) measure<Form, false, Keys>(w, t, __builtin_ctzll(which), n);
+  for (; which; which &= which - 1) {
+    const int r = __builtin_ctzll(which);
+    if (!t.multipliers) {
+      measure<Form, false, Keys>(w, t, r, n);
+      continue;
+    }
+    multiply_scores<Form, Keys>(t, r);
+    measure<Form, true, Keys>(w, t, r, n);
+  }
 }
 
 // Usual rows do not see the keys from n on.

@@ -27,6 +27,7 @@ struct avx2_registers {
   static FOVEA_INLINE reg first(int32_t x) { return _mm256_zextsi128_si256(_mm_cvtsi32_si128(x)); }
   static FOVEA_INLINE reg add(reg a, reg b) { return _mm256_add_epi32(a, b); }
   static FOVEA_INLINE reg larger(reg a, reg b) { return _mm256_max_epi32(a, b); }
+  static FOVEA_INLINE reg smaller(reg a, reg b) { return _mm256_min_epi32(a, b); }
   static FOVEA_INLINE __m128i by(int shift) { return _mm_cvtsi32_si128(shift); }
   static FOVEA_INLINE reg shift_left(reg x, __m128i by) { return _mm256_sll_epi32(x, by); }
   static FOVEA_INLINE reg shift_right(reg x, __m128i by) { return _mm256_sra_epi32(x, by); }
@@ -42,6 +43,12 @@ struct avx2_registers {
   // b holds one number in all lanes.
   static FOVEA_INLINE reg high_product(reg a, reg b) {
     return _mm256_shuffle_epi32(mixed_high_product(a, b), 0xd8);
+  }
+  // The low words of products of 64 bits that were shifted.
+  static FOVEA_INLINE reg shifted_product(reg a, reg b, __m128i by) {
+    const reg odd = _mm256_mul_epi32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
+    return _mm256_blend_epi32(_mm256_srl_epi64(_mm256_mul_epi32(a, b), by),
+                              _mm256_shuffle_epi32(_mm256_srl_epi64(odd, by), 0xa0), 0xaa);
   }
   static FOVEA_INLINE uint32_t total(reg x) {
     __m128i y = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));

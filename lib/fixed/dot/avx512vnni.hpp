@@ -24,6 +24,7 @@ struct avx512_registers {
   static FOVEA_INLINE reg first(int32_t x) { return _mm512_zextsi128_si512(_mm_cvtsi32_si128(x)); }
   static FOVEA_INLINE reg add(reg a, reg b) { return _mm512_add_epi32(a, b); }
   static FOVEA_INLINE reg larger(reg a, reg b) { return _mm512_max_epi32(a, b); }
+  static FOVEA_INLINE reg smaller(reg a, reg b) { return _mm512_min_epi32(a, b); }
   static FOVEA_INLINE __m128i by(int shift) { return _mm_cvtsi32_si128(shift); }
   static FOVEA_INLINE reg shift_left(reg x, __m128i by) { return _mm512_sll_epi32(x, by); }
   static FOVEA_INLINE reg shift_right(reg x, __m128i by) { return _mm512_sra_epi32(x, by); }
@@ -35,6 +36,12 @@ struct avx512_registers {
     return _mm512_mask_shuffle_epi32(odd, 0x5555, _mm512_mul_epi32(a, b), static_cast<_MM_PERM_ENUM>(0xf5));
   }
   static FOVEA_INLINE reg mixed_high_product(reg a, reg b) { return high_product(a, b); } // in order
+  // The low words of products of 64 bits that were shifted.
+  static FOVEA_INLINE reg shifted_product(reg a, reg b, __m128i by) {
+    const reg odd = _mm512_mul_epi32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
+    return _mm512_mask_shuffle_epi32(_mm512_srl_epi64(_mm512_mul_epi32(a, b), by), 0xaaaa,
+                                     _mm512_srl_epi64(odd, by), static_cast<_MM_PERM_ENUM>(0xa0));
+  }
   static FOVEA_INLINE void store_mixed(int8_t* p, const reg (&x)[4], reg words) { // and words are added
     const reg y = _mm512_packs_epi16(_mm512_adds_epi16(_mm512_packs_epi32(x[0], x[1]), words),
                                      _mm512_adds_epi16(_mm512_packs_epi32(x[2], x[3]), words));
