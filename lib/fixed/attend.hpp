@@ -123,10 +123,16 @@ void score_and_weigh(tile_state<Form>& t, const typename Form::key_byte* keys, i
     const uint64_t mine = rows_from(r, Shape::rows);
     rows.scored |= mine;
     if constexpr (measures_group<Form, Shape>)
-      if (!(mine & ~rows.usual) && (t.multipliers || t.one_scale())) {
-        rows.measured |= mine;
-        return t.multipliers ? score_group<Form, Shape, store_multiplied<Form>>(t, keys, r, columns)
-                             : score_group<Form, Shape, store_distances<Form>>(t, keys, r, columns);
+      if (!(mine & ~rows.usual)) {
+        if (!t.multipliers && t.one_scale()) {
+          rows.measured |= mine;
+          return score_group<Form, Shape, store_distances<Form>>(t, keys, r, columns);
+        }
+        if constexpr (Shape::rows <= 4) // more rows would take 23 KB of code more with AVX-512
+          if (t.multipliers) {
+            rows.measured |= mine;
+            return score_group<Form, Shape, store_multiplied<Form>>(t, keys, r, columns);
+          }
       }
     score_group<Form, Shape, store_scores<Form>>(t, keys, r, columns);
   });
