@@ -91,7 +91,8 @@ table cache_table(const sizes& s) {
     t.rows.push_back({name, text_of(bytes), text_of(bytes * static_cast<size_t>(s.layers))});
   };
   const size_t integers = FOVEA_CACHE_BYTES(s.kv_heads, s.dim, s.dim, s.keys, int32_t{FOVEA_I8});
-  add("floats", FOVEA_CACHE_BYTES(s.kv_heads, s.dim, s.dim, s.keys, int32_t{FOVEA_F32}));
+  add("float32", FOVEA_CACHE_BYTES(s.kv_heads, s.dim, s.dim, s.keys, int32_t{FOVEA_F32}));
+  add("float16", FOVEA_CACHE_BYTES(s.kv_heads, s.dim, s.dim, s.keys, int32_t{FOVEA_F16}));
   add("int8", integers);
   add("int8, scales", integers + FOVEA_CACHE_SCALES(s.kv_heads, s.keys));
   return t;

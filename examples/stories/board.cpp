@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "bench/cost/stack.hpp"
 #include "stories/decoder.hpp"
 #include "stories/sampler.hpp"
 #include "stories/tokenizer.hpp"
@@ -55,7 +56,15 @@ struct digest { // FNV-1a over the bits
   }
 };
 
+size_t stack_of_token = 0; // bytes, of the token before the counted one
+
 int32_t read(stories::decoder& d, int32_t id) {
+  if (d.length() + 1 == counted_position) {
+    paint_stack();
+    const int32_t status = d.run(&id, 1, 1, logits, scratch);
+    stack_of_token = stack_painted_over();
+    return status;
+  }
   if (d.length() != counted_position) return d.run(&id, 1, 1, logits, scratch);
   fovea_cost_begin();
   const int32_t status = d.run(&id, 1, 1, logits, scratch);
@@ -86,6 +95,7 @@ int tell(stories::decoder& d, const stories::vocabulary& words, int32_t last, in
               static_cast<int>(most_tokens), static_cast<unsigned>(sizeof caches),
               static_cast<unsigned>(sizeof numbers), static_cast<unsigned>(sizeof scratch),
               static_cast<unsigned>(sizeof logits), static_cast<unsigned>(sizeof word_index));
+  if (stack_of_token) std::printf("stack of a token: %u\n", static_cast<unsigned>(stack_of_token));
   return 0;
 }
 
