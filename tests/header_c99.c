@@ -72,7 +72,7 @@ static int attends_by_pattern(void) {
 
 static int constants_are_right(void) {
   const int32_t status = FOVEA_RANGE | FOVEA_ARG_PART << 8;
-  return dtypes[0] == 0 && dtypes[4] == 4 && layouts[1] == 1 && isas[0] == 0 && FOVEA_ISA_END == 9 &&
+  return dtypes[0] == 0 && dtypes[4] == 4 && layouts[1] == 1 && isas[0] == 0 && FOVEA_ISA_END == 10 &&
          flags == 15 && FOVEA_OK == 0 && FOVEA_REASON(status) == FOVEA_RANGE &&
          FOVEA_ARGUMENT(status) == FOVEA_ARG_PART && FOVEA_UP16(0) == 0 && FOVEA_UP16(1) == 16 &&
          FOVEA_UP16(16) == 16 && FOVEA_UP16(17) == 32 && FOVEA_VERSION >= 100;
