@@ -23,7 +23,7 @@ void add_circumstances(saved_fields& known, const run_info& about, const conditi
 std::string json_of(const std::vector<saved_fields>& all);
 std::string csv_of(const std::vector<saved_fields>& all);
 
-// Writes what the options ask for; the exit code, 2 where a file could not be written.
+// Writes the files that the options name. Returns the exit code: 2 if a file could not be written.
 int write_files(const options& o, const std::vector<saved_fields>& all, const std::string& picture);
 bool write_file(const std::string& path, const std::string& text); // false: nothing half-written is left
 

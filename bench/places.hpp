@@ -36,7 +36,7 @@ class places {
 
   struct spot {
     double x, y; // where a word begins, its baseline
-    bool far;    // not beside its mark: a line should join them
+    bool far;    // away from its mark, so a line joins them
   };
 
   // A free place for a word of that width near the mark at x, y; it is taken then.

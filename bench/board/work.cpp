@@ -13,7 +13,8 @@ namespace {
 using bench::random_numbers;
 using bench::shape;
 
-// With floats: 64 rows of 64 numbers, of q, K, V and the output, and scratch. Else 98 rows of two heads in int8.
+// Cores with FPU: 64 rows of 64 floats each for q, K, V and the output, and scratch. Others: 98 rows of two
+// int8 heads.
 constexpr size_t room = has_floats ? 80 * 1024 : 36 * 1024;
 alignas(64) unsigned char arena[room];
 
