@@ -35,18 +35,23 @@ __attribute__((noinline)) int32_t measured(Call call) {
   return status;
 }
 
-fovea_attention call_of(const float* queries_at, const float* keys_at) {
-  fovea_attention a = {};
-  a.q.data = queries_at;
-  a.k.data = keys_at;
-  a.v.data = v;
-  a.out.data = out;
+template <class Call>
+Call sized_call() {
+  Call a = {};
   a.q_heads = heads;
   a.kv_heads = kv_heads;
   a.dim = dim;
   a.queries = queries;
   a.keys = keys;
   a.flags = FOVEA_CAUSAL;
+  return a;
+}
+fovea_attention call_of(const float* queries_at, const float* keys_at) {
+  auto a = sized_call<fovea_attention>();
+  a.q.data = queries_at;
+  a.k.data = keys_at;
+  a.v.data = v;
+  a.out.data = out;
   return a;
 }
 fovea_attention with_options() {
@@ -64,63 +69,52 @@ fovea_attention with_options() {
   return a;
 }
 fovea_fixed_attention fixed_call() {
-  fovea_fixed_attention a = {};
+  auto a = sized_call<fovea_fixed_attention>();
   a.q.data = byte_q;
   a.k.data = byte_k;
   a.v.data = byte_v;
   a.out.data = byte_out;
   a.k.layout = a.v.layout = FOVEA_PANELS;
-  a.q_heads = heads;
-  a.kv_heads = kv_heads;
-  a.dim = dim;
-  a.queries = queries;
-  a.keys = keys;
-  a.flags = FOVEA_CAUSAL;
   a.scale = {1991553379, 26, 0, 1073741824, 1, 0x3d112245u};
   return a;
 }
 
-int32_t plain() {
-  static fovea_attention a;
-  a = call_of(q, k);
-  return measured([] { return fovea_attend_plain(&a, scratch, sizeof scratch); });
-}
-int32_t f32() {
-  static fovea_attention a;
-  a = call_of(q, k);
-  return measured([] { return fovea_attend_f32(&a, scratch, sizeof scratch); });
-}
-int32_t f32_options() {
-  static fovea_attention a;
-  a = with_options();
-  return measured([] { return fovea_attend_f32(&a, scratch, sizeof scratch); });
-}
-int32_t f32_tree() {
-  static fovea_attention a;
-  a = with_options();
-  static fovea_pattern tree;
-  tree = {};
-  tree.parents = parents;
-  a.pattern = &tree;
-  return measured([] { return fovea_attend_f32(&a, scratch, sizeof scratch); });
-}
-int32_t halves() {
-  static fovea_attention a;
-  a = call_of(nullptr, nullptr);
+template <class Call>
+void in_halves(Call& a, int32_t dtype) {
   a.q.data = half_q;
   a.k.data = half_k;
   a.v.data = half_v;
   a.out.data = half_out;
-  a.q.dtype = a.k.dtype = a.v.dtype = a.out.dtype = FOVEA_F16;
-  return measured([] { return fovea_attend(&a, scratch, sizeof scratch); });
+  a.q.dtype = a.k.dtype = a.v.dtype = a.out.dtype = dtype;
+}
+
+using attend_entry = decltype(fovea_attend);
+int32_t attend(attend_entry* entry, const fovea_attention& call) {
+  static fovea_attention a;
+  a = call;
+  return measured([entry] { return entry(&a, scratch, sizeof scratch); });
+}
+int32_t plain() { return attend(fovea_attend_plain, call_of(q, k)); }
+int32_t f32() { return attend(fovea_attend_f32, call_of(q, k)); }
+int32_t f32_options() { return attend(fovea_attend_f32, with_options()); }
+int32_t f32_tree() {
+  fovea_attention a = with_options();
+  fovea_pattern tree = {};
+  tree.parents = parents;
+  a.pattern = &tree;
+  return attend(fovea_attend_f32, a);
+}
+int32_t halves() {
+  fovea_attention a = call_of(nullptr, nullptr);
+  in_halves(a, FOVEA_F16);
+  return attend(fovea_attend, a);
 }
 int32_t bytes() {
-  static fovea_attention a;
-  a = with_options();
+  fovea_attention a = with_options();
   a.k.data = byte_k;
   a.v.data = byte_v;
   a.k.dtype = a.v.dtype = FOVEA_I8;
-  return measured([] { return fovea_attend(&a, scratch, sizeof scratch); });
+  return attend(fovea_attend, a);
 }
 int32_t merge() {
   static fovea_attention a;
@@ -133,20 +127,20 @@ int32_t merge() {
 int32_t pack() {
   return measured([] { return fovea_pack_keys(reinterpret_cast<float*>(memory), 0, k, 0, keys, dim); });
 }
-int32_t fixed_plain() {
+using fixed_entry = decltype(fovea_fixed_attend);
+int32_t attend(fixed_entry* entry, const fovea_fixed_attention& call) {
   static fovea_fixed_attention a;
-  a = fixed_call();
-  return measured([] { return fovea_fixed_attend_plain(&a, scratch, sizeof scratch); });
+  a = call;
+  return measured([entry] { return entry(&a, scratch, sizeof scratch); });
 }
+int32_t fixed_plain() { return attend(fovea_fixed_attend_plain, fixed_call()); }
 int32_t fixed_rows() {
-  static fovea_fixed_attention a;
-  a = fixed_call();
+  fovea_fixed_attention a = fixed_call();
   a.k.layout = a.v.layout = FOVEA_ROWS;
-  return measured([] { return fovea_fixed_attend(&a, scratch, sizeof scratch); });
+  return attend(fovea_fixed_attend, a);
 }
 int32_t fixed_options() {
-  static fovea_fixed_attention a;
-  a = fixed_call();
+  fovea_fixed_attention a = fixed_call();
   for (int32_t& x : multipliers) x = 1 << 30;
   a.key_multipliers.data = multipliers;
   a.value_weights.data = value_weights;
@@ -155,20 +149,15 @@ int32_t fixed_options() {
   a.sinks = fixed_sinks;
   a.out.data = out;
   a.out.dtype = FOVEA_FIXED_F32;
-  return measured([] { return fovea_fixed_attend(&a, scratch, sizeof scratch); });
+  return attend(fovea_fixed_attend, a);
 }
 int32_t fixed_words() {
-  static fovea_fixed_attention a;
-  a = fixed_call();
-  a.q.data = half_q;
-  a.k.data = half_k;
-  a.v.data = half_v;
-  a.out.data = half_out;
+  fovea_fixed_attention a = fixed_call();
+  in_halves(a, FOVEA_FIXED_S16);
   a.k.layout = a.v.layout = FOVEA_ROWS;
-  a.q.dtype = a.k.dtype = a.v.dtype = a.out.dtype = FOVEA_FIXED_S16;
   a.scale = {1 << 24, 31, 4, 1 << 30, 1, 0x3d112245u};
   a.weight_bits = 22;
-  return measured([] { return fovea_fixed_attend(&a, scratch, sizeof scratch); });
+  return attend(fovea_fixed_attend, a);
 }
 int32_t fixed_pack() {
   return measured([] { return fovea_fixed_pack_keys(byte_k, 0, byte_q, 0, queries, dim); });
