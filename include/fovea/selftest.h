@@ -4,7 +4,7 @@
  *   if (fovea_selftest(fovea_attend_plain, scratch, sizeof scratch)) stop();
  *   if (fovea_fixed_selftest(fovea_fixed_attend_plain, scratch, sizeof scratch)) stop();
  *
- * A test makes numbers in scratch, calls the entry that the product uses twice, and compares checksums of all
+ * A test makes numbers in scratch, calls twice the entry that the product uses, and compares checksums of all
  * bits of the outputs with those in flash. FOVEA_DAMAGED: another result; any other status is the entry's.
  * The code that these calls execute takes part, and the constants that it reads: a few keys and more than a
  * block of them, in rows and panels, with output of 8 and 16 bits. docs/firmware.md says what damage is
