@@ -6,52 +6,38 @@
 #include "f32/kernel/lane_steps.hpp"
 #include "f32/kernel/modify.hpp"
 #include "f32/kernel/output.hpp"
-#include "f32/kernel/row_run.hpp"
-#include "f32/kernel/stored_by_row.hpp"
-#include "f32/segments.hpp"
+#include "f32/kernel/row_of_head.hpp"
 
 namespace fovea::f32 {
 
-constexpr int path_keys =
-    64; // of which it is found at a time whether they are on the path of a tree: on the stack
-constexpr int loaded_keys = 16; // of another type, that become floats at a time, and columns of their values
+// Of so many it is found at a time whether they are on the path of a tree: on the stack.
+constexpr int path_keys = 64;
 
 template <class Isa>
-class compact_attention : row_of_run<Isa> {
+class compact_attention : row_of_head<Isa> {
   using of_run = row_of_run<Isa>;
+  using of_head = row_of_head<Isa>;
   using steps = steps_of<Isa>;
   using one = plain_of<Isa>; // for single numbers
   using gathered = typename steps::gathered;
   using factors = typename steps::factors;
-  using of_run::in_panels_;
-  using of_run::k_;
+  using of_head::first_key;
+  using of_head::k_;
+  using of_head::kv_head_;
+  using of_head::loaded_;
+  using of_head::p_;
+  using of_head::q_;
+  using of_head::s_;
+  using of_head::stretched_;
+  using of_head::v_;
   using of_run::o_;
-  using of_run::p_;
-  using of_run::q_;
-  using of_run::s_;
-  using of_run::stretched_;
-  using of_run::v_;
+  using values = typename of_head::values;
 
  public:
-  // Floats of scratch: q times the scale, scores, the outputs of a span and of all spans, and what is loaded.
-  static size_t floats_of(const plan& p) {
-    const size_t dim = static_cast<size_t>(p.dim);
-    return dim + block_keys + 2 * static_cast<size_t>(p.v_dim) +
-           (p.stored.any() ? loaded_keys * (dim > loaded_keys ? dim : loaded_keys) : 0);
-  }
-  // Floats of K and V of another type for so many keys.
-  static int64_t floats_of_keys(const plan& p, int64_t keys) {
-    return keys * ((p.stored.k.differs() ? p.dim : 0) + (p.stored.v.differs() ? p.v_dim : 0));
-  }
-
+  using of_head::floats_of;
+  using of_head::floats_of_keys;
   // `room`: floats behind what each call needs.
-  compact_attention(const plan& p, float* scratch, size_t floats, size_t room)
-      : of_run(p, scratch, scratch + p.dim, scratch + p.dim + block_keys,
-               scratch + p.dim + block_keys + p.v_dim),
-        loaded_(o_[1] + p.v_dim),
-        all_loaded_(scratch + floats),
-        room_(room) {
-    in_panels_ = p.packed_keys || (p.stored.k.differs() && p.stored.k.panels);
+  compact_attention(const plan& p, float* scratch, size_t room) : of_head(p, scratch, room) {
     may_be_run_ = !p.modify.changes_scores() && !p.tree.parents && !p.stored.k.scaled() &&
                   !p.stored.v.scaled();
     is_plain_ = may_be_run_ && p.q.data && p.k.data && p.v.data && p.out.data && !p.partials &&
@@ -61,9 +47,9 @@ class compact_attention : row_of_run<Isa> {
   FOVEA_INLINE void attend_rows(const unit_run& units) {
     const bool whole_rows = !features::partials || units.pieces.count == 0;
     kv_head_ = units.kv_head;
-    place_head();
+    this->place_head();
     if (p_.stored.any() && whole_rows && units.end - units.row > 1 && !returns_every_score())
-      load_head(units.row, units.end);
+      this->load_head(units.row, units.end);
     const int32_t group = p_.group;
     int32_t query = static_cast<int32_t>(units.row / group),
             in_group = static_cast<int32_t>(units.row - query * static_cast<ptrdiff_t>(group));
@@ -87,75 +73,18 @@ class compact_attention : row_of_run<Isa> {
   }
 
  private:
-  // What the row sees of a block: two runs of keys, counted from its first one. Run 0 are kept keys.
-  struct block_of_row {
-    int32_t first;
-    int first_run; // 1 where run 0 is empty
-    int from[2], to[2];
-  };
-
-  float *loaded_, *all_loaded_;
-  size_t room_;
-  int32_t kv_head_ = 0, head_ = 0, query_ = -1;
+  int32_t head_ = 0, query_ = -1;
   seen keys_;
-  bool may_be_run_,
-      is_plain_;  // nothing changes or hides scores; there is no option at all, and all are floats
-  bool sees_run_; // the row sees one run of keys, and no kept ones
+  bool may_be_run_; // nothing changes or hides scores
+  bool is_plain_;   // there is no option at all, and all are floats
+  bool sees_run_;   // the row sees one run of keys, and no kept ones
 
-  int32_t first_key() const { return static_cast<int32_t>(p_.see.first_key); }
-
-  void place_head() {
-    const int32_t first = first_key();
-    k_ = {p_.k.data ? p_.k.data + kv_head_ * p_.k.head : nullptr, p_.packed_keys ? p_.dim : p_.k.token,
-          first};
-    v_ = {p_.v.data ? p_.v.data + kv_head_ * p_.v.head : nullptr, p_.v.token, first};
-  }
-  // Several rows share keys and values of another type that became floats, if there is room for all of those.
-  __attribute__((noinline)) void load_head(ptrdiff_t row, ptrdiff_t end) {
-    const seen begins = seen_by(p_.see, row / p_.group), ends = seen_by(p_.see, (end - 1) / p_.group);
-    const bool kept = ends.head > first_key(), window = ends.to > begins.from;
-    const int32_t first = (kept ? first_key() : begins.from) & -loaded_keys;
-    const int64_t past = int64_t{window ? ends.to : ends.head} + loaded_keys;
-    if (!(kept || window) || floats_of_keys(p_, past - first) > static_cast<int64_t>(room_)) return;
-    float* free = all_loaded_;
-    head_of_floats to = {first, nullptr, nullptr};
-    if (p_.stored.k.differs()) {
-      to.keys = free;
-      k_ = {free, p_.dim, first};
-      free += static_cast<ptrdiff_t>(past - first) * p_.dim;
-    }
-    if (p_.stored.v.differs()) {
-      to.values = free;
-      v_ = {free, p_.v_dim, first};
-    }
-    if (kept) load_run(first_key(), ends.head, to); // between both runs there may be no memory
-    if (window) load_run(begins.from, ends.to, to);
-  }
-  struct head_of_floats { // null: of this type already
-    int32_t first;
-    float *keys, *values;
-  };
-  void load_run(int32_t key, int32_t end, const head_of_floats& to) const {
-    const stored_by_row& stored = *p_.stored.as.rows;
-    for (int32_t next; key < end; key = next) {
-      next = end_of_loaded(key, end);
-      const ptrdiff_t at = key - to.first, at_key = in_panels_ ? at & -loaded_keys : at;
-      if (to.keys) stored.load_keys(p_, kv_head_, key, next - key, to.keys + at_key * p_.dim);
-      if (to.values)
-        stored.load_values(p_, kv_head_, key, next - key, {0, p_.v_dim}, to.values + at * p_.v_dim, p_.v_dim);
-    }
-  }
   // Scores of keys that no row sees.
   bool returns_every_score() const {
     const returned stage = static_cast<returned>(p_.modify.weights.stage);
     return features::weights && p_.modify.weights.data &&
            (stage == returned::scaled_scores || stage == returned::capped_scores);
   }
-  static int32_t end_of_loaded(int32_t key, int32_t to) {
-    const int32_t last = key | (loaded_keys - 1);
-    return last < to ? last + 1 : to;
-  }
-
   void scale_query() {
     const float* q = query_row();
     if (p_.stored.q.differs()) {
@@ -253,56 +182,16 @@ class compact_attention : row_of_run<Isa> {
 
   // The keys of a block join the sums of its span.
   void add_block(const block_of_row& b, gathered& span, bool opens) {
-    score(b);
+    this->score(b);
     const bool by_key = p_.modify.changes_scores() || p_.in_tree(b.first, block_keys);
     if (by_key) modify(b, returned::weights);
     float of_block[16];
     const float reference = weigh_block(b, by_key, opens ? span.sum : of_block);
     const factors f = steps::join_block(span, reference, of_block, opens);
-    if (p_.stored.v.scaled()) scale(b, false);
+    if (p_.stored.v.scaled()) this->scale(b, false);
     steps::by_columns(p_.v_dim, [&](auto columns, int c) FOVEA_LAMBDA_INLINE {
       add_values<decltype(columns)::value>(b, c, by_key, span.o, opens, f);
     });
-  }
-
-  // Scores of all keys before anything else: those of a panel are computed all at once, also keys of the
-  // other run.
-  void score(const block_of_row& b) {
-    for (int run = b.first_run; run < 2; ++run)
-      if (b.from[run] < b.to[run]) score_keys(b.first, b.from[run], b.to[run]);
-    if (p_.stored.k.scaled()) scale(b, true);
-    for (int run = b.first_run; stretched_ && run < 2; ++run)
-      steps::stretch_scores(p_, s_, b.from[run], b.to[run]);
-  }
-  void scale(const block_of_row& b, bool by_keys) const {
-    for (int run = b.first_run; run < 2; ++run)
-      p_.stored.as.rows->scale(p_, by_keys, kv_head_, b.first, b.from[run], b.to[run], s_);
-  }
-
-  void score_keys(int32_t block, int from, int to) {
-    if (features::segments && !k_.at && p_.packed_keys) return score_segments(block, from, to);
-    if (features::types && !k_.at) return score_stored(block, from, to);
-    if (in_panels_)
-      steps::score_panels(q_, p_.dim, k_.row(block + (from & -16)), s_, from, to);
-    else
-      steps::score_rows(q_, p_.dim, k_.row(block + from), k_.stride, s_ + from, to - from);
-  }
-  __attribute__((noinline)) void score_segments(int32_t block, int from, int to) const {
-    for (int end; from < to; from = end) {
-      const key_piece piece = keys_in_segment(p_, kv_head_, block + (from & -16));
-      end = static_cast<int>(smaller(piece.end - block, to));
-      steps::score_panels(q_, p_.dim, piece.at, s_, from, end);
-    }
-  }
-  __attribute__((noinline)) void score_stored(int32_t block, int from, int to) const {
-    for (int end; from < to; from = end) {
-      end = end_of_loaded(from, to);
-      p_.stored.as.rows->load_keys(p_, kv_head_, int64_t{block} + from, end - from, loaded_);
-      if (in_panels_)
-        steps::score_panels(q_, p_.dim, loaded_, s_, from, end);
-      else
-        steps::score_rows(q_, p_.dim, loaded_, p_.dim, s_ + from, end - from);
-    }
   }
 
   FOVEA_HOT void modify(const block_of_row& b, returned stage) const {
@@ -359,25 +248,6 @@ class compact_attention : row_of_run<Isa> {
         if (s_[j] == minus_infinity) s_[j] = 0;
   }
 
-  struct values { // rows of V, `stride` floats apart, up to key `end`
-    const float* at;
-    ptrdiff_t stride;
-    int end;
-  };
-  values values_from(int32_t block, int from, int to, int column, int columns) const {
-    const int64_t key = int64_t{block} + from;
-    if (!(features::types || features::segments) || v_.at)
-      return {v_.row(block + from) + column, v_.stride, to};
-    if (p_.stored.v.differs()) {
-      const int end = end_of_loaded(from, to);
-      p_.stored.as.rows->load_values(p_, kv_head_, key, end - from, {column, columns}, loaded_, loaded_keys);
-      return {loaded_, loaded_keys, end};
-    }
-    const void* at = value_in_segment(*p_.segments, kv_head_, key, p_.v_dim, sizeof(float));
-    return {static_cast<const float*>(at) + column, p_.v_dim,
-            from + static_cast<int>(values_side_by_side(*p_.segments, key, int64_t{block} + to))};
-  }
-
   template <int Columns>
   FOVEA_HOT void add_values(const block_of_row& b, int c, bool by_key, float* o, bool opens,
                             const factors& f) const {
@@ -385,7 +255,7 @@ class compact_attention : row_of_run<Isa> {
     steps::template gather_columns<Columns>(o + c, count, opens, f, [&](auto& x) FOVEA_LAMBDA_INLINE {
       each_stretch(b, by_key, 0, [&](int from, int to) FOVEA_LAMBDA_INLINE {
         while (from < to) {
-          const values v = values_from(b.first, from, to, c, count);
+          const values v = this->values_from(b.first, from, to, c, count);
           steps::template add_keys<Columns>(s_ + from, v.end - from, v.at, v.stride, count, x);
           from = v.end;
         }
@@ -424,7 +294,7 @@ class compact_attention : row_of_run<Isa> {
     if (returns_every_score()) keys_ = {begin, begin, end};
     for (int32_t at = 0; (at = next_block(at)) != no_block; at += block_keys) {
       const block_of_row b = block_at(at);
-      score(b);
+      this->score(b);
       const bool by_key = p_.modify.changes_scores() || p_.in_tree(at, block_keys);
       if (by_key && stage != returned::scaled_scores) modify(b, stage);
       write_block(b, stage == returned::weights, {top, total, factor}, out + (at - begin));
@@ -473,7 +343,7 @@ bool attend_compact(const plan& p, void* scratch, size_t size) {
   const size_t floats = compact_attention<Isa>::floats_of(p), least = compact_bytes(floats);
   if (size < least) return false;
   const uintptr_t at = (reinterpret_cast<uintptr_t>(scratch) + compact_alignment - 1) & -compact_alignment;
-  compact_attention<Isa> rows(p, reinterpret_cast<float*>(at), floats, (size - least) / sizeof(float));
+  compact_attention<Isa> rows(p, reinterpret_cast<float*>(at), (size - least) / sizeof(float));
   attend_units(p, {[](void* self, const unit_run& units) {
                      static_cast<compact_attention<Isa>*>(self)->attend_rows(units);
                    },
