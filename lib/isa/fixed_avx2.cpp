@@ -21,6 +21,12 @@ struct stored : avx2_registers {
   using value_byte = int8_t;
   using keys_dot = avx2_quads;
   using values_dot = avx2_quads;
+  using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<3, 1, 3, 1, 8192>,
+                              fixed_shape<2, 2, 2, 2, 8192>, fixed_shape<1, 2, 1, 2, 8192>>;
+};
+
+// Linear layers: weights are one stream, which cores prefetch by themselves.
+struct linear : stored {
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
                               fixed_shape<1, 2, 1, 2>>;
 };
@@ -45,8 +51,8 @@ using nibbles =
 const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(
     FOVEA_FIXED_AVX2, {avx2_panels::pack_keys, avx2_panels::pack_values},
     {avx2_panels::pack_key_words, avx2_panels::pack_value_words, sizeof(two_deep), sizeof(two_deep)}, 4);
-const fixed_product fixed_avx2_product = form_product<stored>::exact(FOVEA_FIXED_AVX2);
-const fixed_layer fixed_avx2_layer = layer_of<form_product<stored>>::at(FOVEA_FIXED_AVX2);
+const fixed_product fixed_avx2_product = form_product<linear>::exact(FOVEA_FIXED_AVX2);
+const fixed_layer fixed_avx2_layer = layer_of<form_product<linear>>::at(FOVEA_FIXED_AVX2);
 const fixed_scaling fixed_avx2_scaling = fixed_scaling_of<nibbles>(FOVEA_FIXED_AVX2);
 } // namespace fovea::fixed
 #endif

@@ -1,5 +1,6 @@
 // Integer attention with AVX-512 VNNI: 32 registers; 12 rows x 32 keys take 24, and so do 3 rows x 64 values
-// with weights of two bytes.
+// with weights of two bytes. Two and three rows read two panels at a time: memory answers two streams sooner
+// than four.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_AVX512VNNI
@@ -21,8 +22,8 @@ struct stored : avx512_registers {
   using keys_dot = avx512vnni_keys;
   using values_dot = avx512vnni_values;
   using shapes = fixed_shapes<fixed_shape<12, 2, 3, 4>, fixed_shape<8, 2, 4, 2>,
-                              fixed_shape<4, 4, 4, 2, 8192>, fixed_shape<3, 4, 3, 4, 8192>,
-                              fixed_shape<2, 4, 2, 4, 8192>, fixed_shape<1, 4, 1, 4, 8192>>;
+                              fixed_shape<4, 4, 4, 2, 8192>, fixed_shape<3, 2, 3, 2, 8192>,
+                              fixed_shape<2, 2, 2, 2, 8192>, fixed_shape<1, 4, 1, 4, 8192>>;
 };
 
 // Linear layers: up to eight rows read the weights once.
