@@ -10,7 +10,8 @@
 namespace {
 
 void check_bits(fixed_problem& x, fovea_fixed_attention a, const char* why) {
-  const std::vector<unsigned char> expected = fixed_reference::output(a);
+  const bool panels = a.k.layout == FOVEA_PANELS; // which the reference does not read
+  const std::vector<unsigned char> expected = panels ? x.expected() : fixed_reference::output(a);
   for (int32_t isa = FOVEA_FIXED_SCALAR; isa < FOVEA_FIXED_ISA_END; ++isa) {
     if (!fovea_fixed_has_isa(isa)) continue;
     INFO(std::string(why));
@@ -118,6 +119,41 @@ TEST_CASE("int8: octaves about their limit, to the last bit") {
         a.alibi = slope ? slopes : nullptr;
         check_bits(x, a, "biases about the limit");
       }
+}
+
+// One to four rows have tiles of their own on some ISAs, which turn scores into octaves before they are stored.
+// Each row has a scale of its own, and only these keys have multipliers.
+TEST_CASE("int8: multipliers of keys, for few rows that share them") {
+  for (int32_t rows = 1; rows <= 5; ++rows)
+    for (int32_t keys : {1, 33, 64, 100, 129, 600})
+      for (int32_t dim : {16, 64, 72}) {
+        fixed_problem x("rows of one KV head");
+        x.heads(rows, 1).dims(dim).lengths(1, keys).max_keys(keys < 512 ? 512 : keys);
+        x.scale_per_head().scale_per_key().data(keys % 2 ? filling::noise : filling::rising);
+        x.make(FOVEA_FIXED_F32, static_cast<uint32_t>(rows * keys));
+        check_bits(x, x.packed(), "panels");
+        check_bits(x, x.call(), "rows");
+      }
+}
+
+TEST_CASE("int8: octaves by the multiplier of a key are limited") {
+  constexpr int32_t keys = 70, dim = 64, limit = 272679428; // 127 * 127 * 64 of these, shifted, are 2^28 - 1
+  for (int32_t rows = 1; rows <= 4; ++rows) {
+    fixed_problem x("the greatest scores");
+    fovea_fixed_attention a = x.heads(rows, 1).dims(dim).lengths(1, keys).scale_per_key().make(
+        FOVEA_FIXED_F32);
+    const std::vector<int8_t> q(static_cast<size_t>(rows) * dim, 127);
+    a.q.data = q.data();
+    a.scale.score_multiplier = 1 << 20, a.scale.score_shift = 20;
+    for (int32_t others : {-70000, 0, 70000, 1 << 28, 1 << 29})
+      for (int8_t sign : {1, -1}) {
+        const std::vector<int8_t> k(keys * dim, static_cast<int8_t>(127 * sign));
+        std::vector<int32_t> multipliers(keys, limit + others);
+        for (int32_t i = 0; i < keys; i += 3) multipliers[static_cast<size_t>(i)] = limit + (i - 35) * 4096;
+        a.k.data = k.data(), a.key_multipliers = {multipliers.data(), 0};
+        check_bits(x, a, "octaves about the limit");
+      }
+  }
 }
 
 // Sums of 31 bits, of 33 with a zero point far away, and scales up to products that leave the floats.
