@@ -62,19 +62,18 @@ FOVEA_ONCE int32_t check_append(void* image, const fovea_in* k, const fovea_in* 
 }
 
 FOVEA_ONCE void drop(appending& a) {
-  slot next = a.c.now;
+  slot& next = a.c.now;
   if (a.oldest == next.oldest) return;
   next.sum -= sum_of_tokens(a.c, next.oldest, a.oldest);
   next.oldest = a.oldest;
-  commit(a.c, next);
+  commit(a.c);
 }
 
 FOVEA_ONCE void keep(appending& a, uint32_t sum) {
   if (a.tokens == 0) return;
-  slot next = a.c.now;
-  next.length += a.tokens;
-  next.sum += sum;
-  commit(a.c, next);
+  a.c.now.length += a.tokens;
+  a.c.now.sum += sum;
+  commit(a.c);
 }
 
 } // namespace fovea::cache

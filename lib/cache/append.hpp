@@ -37,18 +37,4 @@ void keep(appending& a, uint32_t sum);
 // Rows of int8 as they are; returns the checksum of the tokens.
 uint32_t write_int8(const appending& a);
 
-// Calls write(head, place, index, count) for tokens index .. index+count-1 of the input that stand side by
-// side from `place` on.
-template <class Write>
-void write_tokens(appending& a, Write write) {
-  drop(a);
-  const int32_t length = a.c.now.length;
-  for (int32_t i = 0; i < a.tokens;) {
-    const int32_t count = a.c.at().side_by_side(length + i, a.tokens - i);
-    for (int32_t g = 0; g < a.c.shape().kv_heads; ++g) write(g, a.c.at().place(length + i), i, count);
-    i += count;
-  }
-  keep(a, sum_of_tokens(a.c, length, length + a.tokens));
-}
-
 } // namespace fovea::cache

@@ -16,27 +16,45 @@ FOVEA_ONCE const unsigned char* copied(const int8_t* row, int32_t count, uint32_
   return to;
 }
 
-// A row of K or V at its place of a panel: in words, behind every fourth one a gap. Keys are filled up to 16.
-__attribute__((noinline)) uint32_t put_row(bool values, unsigned char* to, const int8_t* row, int32_t count,
-                                           uint32_t sum) {
-  int32_t size = values ? count : up_to(count, 16);
-  using key_step = word_step<false>;
-  using value_step = word_step<true>;
-  const int32_t of_word = values ? value_step::of_word : key_step::of_word;
-  const int32_t gap = (values ? value_step::of_four : key_step::of_four) - 4 * of_word;
-  for (; size > 0; size -= 16, to += gap, row += 16, count -= 16) {
-    uint32_t piece[4];
-    const bool in_place = count >= 16 && reinterpret_cast<uintptr_t>(row) % 4 == 0;
-    const unsigned char* from = in_place ? reinterpret_cast<const unsigned char*>(row)
-                                         : copied(row, count, piece);
-    const unsigned char* const end = from + (size < 16 ? size : 16);
+// Whole words of a row go to their places in a panel, and into the checksum.
+template <bool Values>
+__attribute__((noinline)) uint32_t put_words(unsigned char* to, const unsigned char* from, int32_t bytes,
+                                             uint32_t sum) {
+  using step = word_step<Values>;
+  const unsigned char* const end = from + bytes;
+  do {
+    const unsigned char* last = from + 16; // behind which a gap is
+    if (!step::has_gaps || last > end) last = end;
+    unsigned char* at = to;
     do {
       const uint32_t word = token_words::load(from);
-      values ? value_step::put(to, word) : key_step::put(to, word);
+      step::put(at, word);
       sum = mix_word(sum, word);
-      to += of_word;
+      at += step::of_word;
       from += 4;
-    } while (from < end);
+    } while (from != last);
+    to += step::of_four;
+  } while (from != end);
+  return sum;
+}
+
+// A row of K or V. Sixteens at whole words are read where they are. Others are copied: keys are filled up to
+// sixteen, values to a word.
+__attribute__((noinline)) uint32_t put_row(bool values, unsigned char* to, const int8_t* row, int32_t count,
+                                           uint32_t sum) {
+  const int32_t step = values ? word_step<true>::of_four / 16 : word_step<false>::of_four / 16;
+  while (count > 0) {
+    uint32_t words[4];
+    const unsigned char* from = reinterpret_cast<const unsigned char*>(row);
+    int32_t bytes = reinterpret_cast<uintptr_t>(row) % 4 == 0 ? down_to(count, 16) : 0;
+    if (bytes == 0) {
+      from = copied(row, count, words);
+      bytes = values && count < 16 ? up_to(count, 4) : 16;
+    }
+    sum = values ? put_words<true>(to, from, bytes, sum) : put_words<false>(to, from, bytes, sum);
+    to += bytes * step; // or this was the last piece
+    row += bytes;
+    count -= bytes;
   }
   return sum;
 }
@@ -46,17 +64,19 @@ __attribute__((noinline)) uint32_t put_row(bool values, unsigned char* to, const
 uint32_t write_int8(const appending& a) {
   const opened& c = a.c;
   const layout& at = c.at();
+  const size_t k_head = size_of(at.places) * size_of(at.depth), v_head = size_of(at.places) * size_of(at.width);
   uint32_t sum = 0;
   for (int32_t i = 0; i < a.tokens; ++i) {
     const int32_t token = c.now.length + i, place = at.place(token);
     uint32_t of_token = static_cast<uint32_t>(token);
-    unsigned char* keys = c.keys(0) + key_begin(place, at.depth);
-    unsigned char* values = c.values(0) + value_begin(place, at.width);
+    unsigned char* keys = c.keys(0);
+    unsigned char* values = keys + size_of(c.shape().kv_heads) * k_head + value_begin(place, at.width);
+    keys += key_begin(place, at.depth);
     for (int32_t g = 0; g < c.shape().kv_heads; ++g) {
       of_token = put_row(false, keys, a.k.row<int8_t>(g, i), c.shape().dim, of_token);
       of_token = put_row(true, values, a.v.row<int8_t>(g, i), c.shape().v_dim, of_token);
-      keys += at.k_head();
-      values += at.v_head();
+      keys += k_head;
+      values += v_head;
     }
     sum += end_of_token(of_token);
   }

@@ -11,18 +11,6 @@
 namespace fovea::cache {
 namespace {
 
-void append_f32(appending& a) {
-  const opened& c = a.c;
-  const int32_t dim = c.shape().dim, v_dim = c.shape().v_dim;
-  write_tokens(a, [&](int32_t g, int32_t at, int32_t i, int32_t count) {
-    fovea_pack_keys(reinterpret_cast<float*>(c.keys(g)), at, a.k.row<float>(g, i), a.k.token, count, dim);
-    float* values = reinterpret_cast<float*>(c.values(g)) + ptrdiff_t{at} * v_dim;
-    for (int32_t j = 0; j < count; ++j)
-      __builtin_memcpy(values + ptrdiff_t{j} * v_dim, a.v.row<float>(g, i + j),
-                       static_cast<size_t>(v_dim) * sizeof(float));
-  });
-}
-
 // A row of keys less the mean key.
 struct smoothed_row {
   const float *row, *mean;
@@ -38,23 +26,47 @@ int32_t with_keys(const appending& a, Use use) {
   return use([&a](int32_t g, int32_t i) { return smoothed_row{a.k.row<float>(g, i), a.c.mean(g)}; });
 }
 
-// Writes narrow(row[n]) for each number of the rows key(head, token) and value(head, token).
+// narrow(row[n]) goes to to[n * step] and, as words of 32 bits, into the checksum.
+template <class Stored, class Row, class Narrow>
+uint32_t put_numbers(Row row, int32_t count, Narrow narrow, Stored* to, ptrdiff_t step, uint32_t sum) {
+  constexpr int32_t of_word = 4 / sizeof(Stored);
+  for (int32_t n = 0; n < count; n += of_word) {
+    uint32_t word = 0;
+    for (int32_t i = 0; i < of_word && n + i < count; ++i, to += step) {
+      *to = narrow(row[n + i]);
+      word |= uint32_t{*to} << 16 * i;
+    }
+    sum = mix_word(sum, word);
+  }
+  return sum;
+}
+
+// Writes the rows key(head, token) and value(head, token), each number as narrow(number).
 template <class Stored, class Key, class Value, class Narrow>
 void append_numbers(appending& a, Key key, Value value, Narrow narrow) {
   const opened& c = a.c;
   const int32_t dim = c.shape().dim, v_dim = c.shape().v_dim;
-  write_tokens(a, [&](int32_t g, int32_t at, int32_t i, int32_t count) {
-    Stored* const keys = reinterpret_cast<Stored*>(c.keys(g));
-    Stored* values = reinterpret_cast<Stored*>(c.values(g)) + ptrdiff_t{at} * v_dim;
-    for (int32_t j = 0; j < count; ++j, values += v_dim) {
-      const int32_t place = at + j;
-      Stored* const lane = keys + ptrdiff_t{down_to(place, 16)} * dim + place % 16;
-      const auto k = key(g, i + j);
-      const auto v = value(g, i + j);
-      for (int32_t n = 0; n < dim; ++n) lane[n * 16] = narrow(k[n]);
-      for (int32_t n = 0; n < v_dim; ++n) values[n] = narrow(v[n]);
+  drop(a);
+  uint32_t sum = 0;
+  for (int32_t i = 0; i < a.tokens; ++i) {
+    const int32_t token = c.now.length + i, place = c.at().place(token);
+    const ptrdiff_t of_key = ptrdiff_t{down_to(place, 16)} * dim + place % 16;
+    uint32_t of_token = static_cast<uint32_t>(token);
+    for (int32_t g = 0; g < c.shape().kv_heads; ++g) {
+      Stored* const keys = reinterpret_cast<Stored*>(c.keys(g)) + of_key;
+      Stored* const values = reinterpret_cast<Stored*>(c.values(g)) + ptrdiff_t{place} * v_dim;
+      of_token = put_numbers(key(g, i), dim, narrow, keys, 16, of_token);
+      of_token = put_numbers(value(g, i), v_dim, narrow, values, 1, of_token);
     }
-  });
+    sum += end_of_token(of_token);
+  }
+  keep(a, sum);
+}
+
+void append_f32(appending& a) {
+  append_numbers<uint32_t>(
+      a, [&](int32_t g, int32_t i) { return a.k.row<uint32_t>(g, i); },
+      [&](int32_t g, int32_t i) { return a.v.row<uint32_t>(g, i); }, [](uint32_t x) { return x; });
 }
 
 void append_halves(appending& a) {

@@ -61,11 +61,14 @@ int32_t check_first_token(const header& h) {
                                                        : int32_t{FOVEA_OK};
 }
 
-// Of a number of whole words.
+// Of one or more whole words.
 __attribute__((noinline)) uint32_t mix(uint32_t sum, const void* words, size_t bytes) {
   const unsigned char* at = static_cast<const unsigned char*>(words);
-  for (const unsigned char* const end = at + bytes; at != end; at += 4)
+  const unsigned char* const end = at + bytes;
+  do {
     sum = mix_word(sum, token_words::load(at));
+    at += 4;
+  } while (at != end);
   return sum;
 }
 
@@ -106,16 +109,19 @@ FOVEA_ONCE int32_t check_ring(const header& h) {
              : refusal(FOVEA_TOO_SMALL, FOVEA_ARG_KEYS); // not even one token may be appended
 }
 
+// The newer slot, or the other one if the check of the newer one does not fit.
 static bool newest_slot(const image_head& head, slot& now) {
-  bool found = false;
-  for (const auto& each : head.slots) {
-    const slot s = each.state;
-    if (s.check != check_of(head, s)) continue;
-    if (found && static_cast<int32_t>(s.generation - now.generation) < 0) continue;
-    now = s;
-    found = true;
+  const slot *newest = &head.slots[0].state, *other = &head.slots[1].state;
+  if (static_cast<int32_t>(newest->generation - other->generation) <= 0) {
+    newest = other;
+    other = &head.slots[0].state;
   }
-  return found;
+  while (newest->check != check_of(head, *newest)) {
+    if (newest == other) return false;
+    newest = other;
+  }
+  now = *newest;
+  return true;
 }
 
 FOVEA_ONCE int32_t open(const void* image, opened& c, bool any_order) {
@@ -154,8 +160,9 @@ void write_header(opened& c, const header& h) {
 }
 
 // Data that was written before must be in memory before any byte of the slot.
-void commit(opened& c, slot& next) {
-  next.generation = c.now.generation + 1;
+void commit(opened& c) {
+  slot& next = c.now;
+  ++next.generation;
   next.check = check_of(*c.head, next);
   volatile slot& to = c.head->slots[next.generation & 1].state;
   __asm__ volatile("" : : : "memory");
@@ -165,7 +172,6 @@ void commit(opened& c, slot& next) {
   to.sum = next.sum;
   to.check = next.check;
   __asm__ volatile("" : : : "memory");
-  c.now = next;
 }
 
 } // namespace fovea::cache

@@ -132,7 +132,7 @@ inline bool range_of_image(const opened& c, byte_range& bytes) { return range_of
 // No state is valid until the next commit.
 void close_slots(image_head& head);
 void write_header(opened& c, const header& h);
-void commit(opened& c, slot& next); // its generation and check are made here; it becomes c.now
+void commit(opened& c); // writes c.now, whose next generation and check are made here
 
 // The checksum of tokens from .. to-1 of the image.
 uint32_t sum_of_tokens(const opened& c, int32_t from, int32_t to);

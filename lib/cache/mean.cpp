@@ -21,9 +21,8 @@ int32_t fovea_cache_set_mean(void* image, const fovea_in* mean) {
   close_slots(*c.head);
   for (int32_t g = 0; g < c.shape().kv_heads; ++g)
     __builtin_memcpy(c.mean(g), in.row<float>(g, 0), size_of(c.shape().dim) * sizeof(float));
-  slot next = c.now;
-  next.sum = sum_of_mean(c);
-  commit(c, next);
+  c.now.sum = sum_of_mean(c);
+  commit(c);
   return FOVEA_OK;
 }
 

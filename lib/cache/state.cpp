@@ -102,7 +102,7 @@ int32_t fovea_cache_init(void* image, size_t size, const fovea_cache_shape* shap
   begin(c, h);
   if (c.smoothed()) __builtin_memset(c.mean(0), 0, bytes_of_mean(c));
   c.now.sum = sum_of_mean(c);
-  commit(c, c.now);
+  commit(c);
   return FOVEA_OK;
 }
 
@@ -131,7 +131,7 @@ int32_t fovea_cache_branch(void* image, size_t size, const fovea_cache_shape* sh
   if (c.smoothed()) __builtin_memcpy(c.mean(0), from.mean(0), bytes_of_mean(c));
   for (int32_t token = c.at().first; token < tokens; ++token) copy_token(c, from, token);
   c.now.sum = sum_of_all(c);
-  commit(c, c.now);
+  commit(c);
   return FOVEA_OK;
 }
 
@@ -145,10 +145,9 @@ int32_t fovea_cache_truncate(void* image, int32_t length) {
   if (c.now.oldest > c.at().ring && length - 1 - c.shape().window < c.now.oldest)
     return refusal(FOVEA_RANGE, FOVEA_ARG_RING);
   if (length == c.now.length) return FOVEA_OK;
-  slot next = c.now;
-  next.length = length;
-  next.sum -= sum_of_tokens(c, length, c.now.length);
-  commit(c, next);
+  c.now.sum -= sum_of_tokens(c, length, c.now.length);
+  c.now.length = length;
+  commit(c);
   return FOVEA_OK;
 }
 
@@ -156,11 +155,10 @@ int32_t fovea_cache_reset(void* image) {
   using namespace fovea::cache;
   opened c;
   if (const int32_t status = open(image, c)) return status;
-  slot next = c.now;
-  next.length = c.head->fixed.base;
-  next.oldest = c.at().ring;
-  next.sum = sum_of_mean(c) + sum_of_tokens(c, c.at().first, next.length);
-  commit(c, next);
+  c.now.length = c.head->fixed.base;
+  c.now.oldest = c.at().ring;
+  c.now.sum = sum_of_mean(c) + sum_of_tokens(c, c.at().first, c.now.length);
+  commit(c);
   return FOVEA_OK;
 }
 
@@ -187,7 +185,8 @@ int32_t fovea_cache_restore(void* image, size_t size, const void* from, size_t f
     for (int32_t token = c.at().first; token < ring; ++token) copy_token(c, source, token);
     for (int32_t token = source.now.oldest; token < source.now.length; ++token) copy_token(c, source, token);
   }
-  c.now.generation = source.now.generation - 1;
-  commit(c, source.now);
+  c.now = source.now;
+  --c.now.generation; // which commit raises again
+  commit(c);
   return FOVEA_OK;
 }
