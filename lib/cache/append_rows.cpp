@@ -110,15 +110,15 @@ int32_t append_floats(appending& a, Key key) {
 // The largest number of a row without its sign. NaN and infinity are larger than all others.
 template <class Row>
 uint32_t size_bits(Row row, int32_t dim) {
-  uint32_t largest = 0;
+  uint32_t twice = 0; // a shift drops the sign
   const auto see = [&](float x) __attribute__((always_inline)) {
-    const uint32_t bits = size_bits(x);
-    largest = bits > largest ? bits : largest;
+    const uint32_t bits = bits_of(x) << 1;
+    twice = bits > twice ? bits : twice;
   };
   int32_t c = 0;
   for (; c + 4 <= dim; c += 4) see(row[c]), see(row[c + 1]), see(row[c + 2]), see(row[c + 3]);
   for (; c < dim; ++c) see(row[c]);
-  return largest;
+  return twice >> 1;
 }
 
 template <class Rows>
@@ -134,7 +134,7 @@ int32_t check_sizes(const appending& a, Rows kept, int32_t dim, float largest) {
 
 // A row becomes words of four bytes, put(i, word), with zeros behind its end; returns its multiplier.
 template <class Row, class Put>
-int32_t quantize_row(Row row, int32_t dim, float largest, int32_t greatest, Put put) {
+__attribute__((always_inline)) inline int32_t quantize_row(Row row, int32_t dim, float largest, int32_t greatest, Put put) {
   const int32_t by = multiplier_for(float_of(size_bits(row, dim)), largest, greatest);
   const float step = static_cast<float>(by) * unit_of(largest, greatest);
   const auto byte = [&](int32_t n) __attribute__((always_inline)) {
@@ -165,11 +165,11 @@ int32_t append_quantised(appending& a, Key k) {
     for (int32_t g = 0; g < s.kv_heads; ++g) {
       unsigned char* const keys = c.keys(g) + key_begin(place, at.depth);
       unsigned char* const values = c.values(g) + value_begin(place, at.width);
-      const auto key = [&](int32_t n, uint32_t word) {
+      const auto key = [&](int32_t n, uint32_t word) __attribute__((always_inline)) {
         put_word<false>(keys, n, word);
         of_token = mix_word(of_token, word);
       };
-      const auto value = [&](int32_t n, uint32_t word) {
+      const auto value = [&](int32_t n, uint32_t word) __attribute__((always_inline)) {
         put_word<true>(values, n, word);
         of_token = mix_word(of_token, word);
       };

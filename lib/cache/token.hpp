@@ -133,7 +133,7 @@ constexpr ptrdiff_t value_begin(int32_t place, int32_t width) {
          (fixed::fixed_panel_order == 2 ? place & 63 : (place & 60) * 16 + (place & 3));
 }
 template <bool Values>
-void put_word(unsigned char* row, int32_t i, uint32_t word) {
+__attribute__((always_inline)) inline void put_word(unsigned char* row, int32_t i, uint32_t word) {
   using step = word_step<Values>;
   step::put(row + i / 4 * step::of_four + i % 4 * step::of_word, word);
 }
