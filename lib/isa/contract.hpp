@@ -57,6 +57,10 @@ struct isa_defaults {
   // Plain floats: add_eight(by, p, x) adds eight products to eight sums; add_eight_products(q, rows, x) goes on
   // with the chains of four rows.
   static constexpr bool loads_eight = false;
+  // Plain floats: weigh_fours(s, end, sum, shift, terms) makes weights of scores, four at a time.
+  static constexpr bool weighs_fours = false;
+  // Plain floats: multiply_panel(q, end, k, s) writes the scores of sixteen keys.
+  static constexpr bool multiplies_panels = false;
   // byte_on_top(x, i): byte i of each lane moves to its top, the others become 0. store_halves(p, x): the
   // lower halves of all lanes as integers, and from p + 16 on the upper ones.
   static constexpr bool shuffles_bytes = false;

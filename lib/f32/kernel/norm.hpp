@@ -57,11 +57,13 @@ FOVEA_INLINE floats<Isa, Lanes> add_terms(const padded_row& of, int at, Term ter
 // The sum over a row of what `term` adds to a chain for each of its numbers.
 template <class Isa, class Term>
 FOVEA_INLINE float sum_of_terms(const padded_row& of, Term term) {
-  constexpr int lanes = chain_lanes<Isa>(typename Isa::shapes{});
+  constexpr int lanes = in_little_code<Isa> ? 4 : chain_lanes<Isa>(typename Isa::shapes{});
   if constexpr (lanes == 16) return sum_tree(add_terms<Isa, 16>(of, 0, term));
   alignas(64) float sum[16];
   for (int at = 0; at < 16; at += lanes) add_terms<Isa, lanes>(of, at, term).store(sum + at);
+#pragma GCC unroll 4
   for (int half = 8; half > 0; half /= 2) // the same tree
+#pragma GCC unroll 8
     for (int i = 0; i < half; ++i) sum[i] += sum[i + half];
   return sum[0];
 }

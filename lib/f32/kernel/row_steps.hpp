@@ -161,7 +161,12 @@ struct row_steps {
   // computed, also of keys before `from` and from `to` on.
   static FOVEA_HOT void score_panels(const float* q, int dim, const float* k, float* s, int from, int to) {
     const float *const end = q + dim, *const last = s + to;
-    for (s += from & -16; s < last; s += 16) {
+    s += from & -16;
+    if constexpr (Isa::multiplies_panels) {
+      while (s < last) Isa::multiply_panel(q, end, k, s);
+      return;
+    }
+    for (; s < last; s += 16) {
       float x[16];
 #pragma GCC unroll 16
       for (int n = 0; n < 16; ++n) x[n] = 0;
@@ -189,15 +194,22 @@ struct row_steps {
 
   // Scores from .. to-1 become weights relative to `base`, and are added up by their places in a vector of
   // sixteen.
-  static FOVEA_INLINE void weigh(float* scores, int from, int to, float base, float* sum) {
+  static FOVEA_HOT void weigh(float* scores, int from, int to, float base, float* sum) {
     const float shift = shift_of<Isa> - base, floor = base + deepest;
     float *s = scores + from, *const end = scores + to;
     for (int lane = from & 15; s < end; lane = 0) { // a vector of sixteen, or what there is of it
       float *at = sum + lane, *const last = end - s < 16 - lane ? at + (end - s) : sum + 16;
       do {
-        const float w = exp2_reg<Isa>(*s, shift, floor);
-        *s++ = w;
-        *at++ += w;
+        int count = static_cast<int>(last - at);
+        if constexpr (Isa::weighs_fours) {
+          if (count >= 4) Isa::weigh_fours(s, s + (count & -4), at, shift, slope_terms);
+          count = last - at < 4 ? static_cast<int>(last - at) : 4; // the last ones, or four that it leaves
+        }
+        for (; count > 0; --count) {
+          const float w = exp2_reg<Isa>(*s, shift, floor);
+          *s++ = w;
+          *at++ += w;
+        }
       } while (at < last);
     }
   }
