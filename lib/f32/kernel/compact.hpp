@@ -53,12 +53,14 @@ class compact_attention : row_of_head<Isa> {
     const int32_t group = p_.group;
     int32_t query = static_cast<int32_t>(units.row / group),
             in_group = static_cast<int32_t>(units.row - query * static_cast<ptrdiff_t>(group));
+    int32_t same_to = -1; // the last query that is known to see what this one sees
     for (ptrdiff_t row = units.row; row < units.end; ++row) {
-      if (query_ != query) {
-        query_ = query;
+      if (query_ != query && query > same_to) {
         keys_ = seen_by(p_.see, query);
         sees_run_ = keys_.from < keys_.to && keys_.head <= first_key();
+        if (row == units.row) same_to = last_that_sees_the_same(query, units);
       }
+      query_ = query;
       head_ = kv_head_ * group + in_group;
       if (is_plain_ && sees_run_) {
         this->attend_run(query_row(), keys_.from, keys_.to, output_row());
@@ -73,6 +75,12 @@ class compact_attention : row_of_head<Isa> {
   }
 
  private:
+  // Queries see runs that move only forward: if one sees what the last one sees, so do those between them.
+  int32_t last_that_sees_the_same(int32_t query, const unit_run& units) const {
+    const int32_t last = static_cast<int32_t>((units.end - 1) / p_.group);
+    return query < last && keys_ == seen_by(p_.see, last) ? last : query;
+  }
+
   int32_t head_ = 0, query_ = -1;
   seen keys_;
   bool may_be_run_; // nothing changes or hides scores
