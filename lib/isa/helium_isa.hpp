@@ -122,16 +122,55 @@ struct helium_isa : isa_defaults {
     // clang-format on
   }
 
+  // Scores become weights as in exp2_reg, and join the sums of their lanes, of which there are sixteen. In
+  // assembly, because VFMAS has the next term as its summand; compilers copy a vector of it first.
+  static FOVEA_INLINE void weigh(float* s, int vectors, float* sum, int lane, float shift, float floor,
+                                 const float (&term)[5]) {
+    const reg floors = spread(floor), second = spread(term[1]);
+    float* at = sum + lane;
+    for (int room = 4 - lane / 4; vectors > 0; vectors -= room, room = 4, at = sum) {
+      reg x, t, p;
+      __asm__ volatile(
+          "dls lr, %[count]\n"
+          "1:\n"
+          "vldrw.u32 %q[x], [%[s]]\n"
+          "vcmp.f32 gt, %q[floors], %q[x]\n"
+          "vpsel %q[x], %q[floors], %q[x]\n"
+          "vadd.f32 %q[t], %q[x], %[shift]\n"
+          "vsub.f32 %q[p], %q[t], %[shift]\n"
+          "vshl.i32 %q[t], %q[t], #23\n"
+          "vsub.f32 %q[x], %q[x], %q[p]\n"
+          "vmov %q[p], %q[second]\n"
+          "vfma.f32 %q[p], %q[x], %[c0]\n"
+          "vfmas.f32 %q[p], %q[x], %[c2]\n"
+          "vfmas.f32 %q[p], %q[x], %[c3]\n"
+          "vfmas.f32 %q[p], %q[x], %[c4]\n"
+          "vfmas.f32 %q[p], %q[x], %[one]\n"
+          "vldrw.u32 %q[x], [%[at]]\n"
+          "vmul.f32 %q[p], %q[p], %q[t]\n"
+          "vadd.f32 %q[x], %q[x], %q[p]\n"
+          "vstrw.32 %q[p], [%[s]], #16\n"
+          "vstrw.32 %q[x], [%[at]], #16\n"
+          "le lr, 1b"
+          : [s] "+r"(s), [at] "+r"(at), [x] "=&w"(x), [t] "=&w"(t), [p] "=&w"(p)
+          : [count] "r"(vectors < room ? vectors : room), [floors] "w"(floors), [second] "w"(second),
+            [shift] "r"(shift), [c0] "r"(term[0]), [c2] "r"(term[2]), [c3] "r"(term[3]), [c4] "r"(term[4]),
+            [one] "r"(1.f)
+          : "lr", "cc", "memory");
+    }
+  }
+
   // s[j] = the product of q with row j of k. Eight rows at a time are loaded by columns, from eight places.
   static FOVEA_INLINE void multiply_rows(const float* q, int dim, const float* k, ptrdiff_t stride, float* s,
                                          int count) {
-    const uint32_t step = static_cast<uint32_t>(stride) * sizeof(float);
-    const uint32x4_t places0 = vmulq_n_u32(vidupq_n_u32(0, 1), step),
-                     places1 = vmulq_n_u32(vidupq_n_u32(4, 1), step);
-    for (uint32_t at = place(k) - 4; count > 0; count -= 8, at += 8 * step, s += 8) {
-      const uint32x4_t last = vdupq_n_u32(static_cast<uint32_t>(count - 1) * step); // for rows behind it
-      uint32x4_t a0 = vaddq_n_u32(vminq_u32(places0, last), at),
-                 a1 = vaddq_n_u32(vminq_u32(places1, last), at);
+    const uint32_t step = static_cast<uint32_t>(stride) * sizeof(float), begin = place(k) - 4,
+                   next = 8 * step - 4 * static_cast<uint32_t>(dim); // from behind eight rows to the next ones
+    const uint32x4_t last = vdupq_n_u32(begin + static_cast<uint32_t>(count - 1) * step); // for rows behind it
+    uint32x4_t a0 = vaddq_n_u32(vmulq_n_u32(vidupq_n_u32(0, 1), step), begin),
+               a1 = vaddq_n_u32(vmulq_n_u32(vidupq_n_u32(4, 1), step), begin);
+    for (; count > 0; count -= 8, a0 = vaddq_n_u32(a0, next), a1 = vaddq_n_u32(a1, next), s += 8) {
+      a0 = vminq_u32(a0, last);
+      a1 = vminq_u32(a1, last);
       const float* number = q;
       reg x0, x1, t0, t1;
       __asm__ volatile(

@@ -12,16 +12,6 @@ struct lane_steps : row_steps<plain_of<Isa>> {
   using reg = typename Isa::reg;
   static constexpr int lanes = Isa::lanes;
 
-  // Numbers from .. to-1 of an array: as many as a register has lanes from their multiples on, others one by
-  // one.
-  template <class Register, class One>
-  static FOVEA_INLINE void along(int from, int to, Register of_register, One one) {
-    while (from < to) {
-      const int end = from & (lanes - 1) ? from : from + ((to - from) & -lanes);
-      for (; from < end; from += lanes) of_register(from);
-      if (from < to) one(from++);
-    }
-  }
   template <class Use>
   static FOVEA_INLINE void map(const float* from, int count, float* to, Use use) {
     for (; count >= lanes; count -= lanes, from += lanes, to += lanes) Isa::store(to, use(Isa::load(from)));
@@ -68,16 +58,10 @@ struct lane_steps : row_steps<plain_of<Isa>> {
     return peak;
   }
   static FOVEA_HOT void weigh(float* s, int from, int to, float reference, float* sum) {
-    const float shift = shift_of<Isa> - reference, floor = reference + deepest;
-    along(
-        from, to,
-        [&](int j) FOVEA_LAMBDA_INLINE {
-          const reg w = exp2_reg<Isa>(Isa::load(s + j), Isa::spread(shift), Isa::spread(floor));
-          Isa::store(s + j, w);
-          float* const at = sum + (j & 15);
-          Isa::store(at, Isa::add(Isa::load(at), w));
-        },
-        [&](int j) FOVEA_LAMBDA_INLINE { weigh_one(s, j, reference, sum); });
+    for (; from < to && from % lanes; ++from) weigh_one(s, from, reference, sum);
+    const int vectors = from < to ? (to - from) / lanes : 0;
+    Isa::weigh(s + from, vectors, sum, from & 15, shift_of<Isa> - reference, reference + deepest, slope_terms);
+    for (from += vectors * lanes; from < to; ++from) weigh_one(s, from, reference, sum);
   }
   static FOVEA_HOT void weigh_one(float* s, int j, float reference, float* sum) {
     const float w = exp2_reg<plain_of<Isa>>(s[j], shift_of<plain_of<Isa>> - reference, reference + deepest);
