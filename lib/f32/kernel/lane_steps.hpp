@@ -59,9 +59,13 @@ struct lane_steps : row_steps<plain_of<Isa>> {
   }
   static FOVEA_HOT void weigh(float* s, int from, int to, float reference, float* sum) {
     for (; from < to && from % lanes; ++from) weigh_one(s, from, reference, sum);
-    const int vectors = from < to ? (to - from) / lanes : 0;
-    Isa::weigh(s + from, vectors, sum, from & 15, shift_of<Isa> - reference, reference + deepest, slope_terms);
-    for (from += vectors * lanes; from < to; ++from) weigh_one(s, from, reference, sum);
+    if (to - from >= lanes) {
+      const int whole = (to - from) & -lanes;
+      Isa::weigh(s + from, whole / lanes, sum, from & 15, shift_of<Isa> - reference, reference + deepest,
+                 slope_terms);
+      from += whole;
+    }
+    for (; from < to; ++from) weigh_one(s, from, reference, sum);
   }
   static FOVEA_HOT void weigh_one(float* s, int j, float reference, float* sum) {
     const float w = exp2_reg<plain_of<Isa>>(s[j], shift_of<plain_of<Isa>> - reference, reference + deepest);
