@@ -59,6 +59,8 @@ struct isa_defaults {
   static constexpr bool loads_eight = false;
   // Plain floats: weigh_fours(s, end, sum, shift, terms) makes weights of scores, four at a time.
   static constexpr bool weighs_fours = false;
+  // Plain floats: silu_fours(x, end, y) is SiLU of four numbers at a time.
+  static constexpr bool activates_fours = false;
   // Plain floats: multiply_panel(q, end, k, s) writes the scores of sixteen keys.
   static constexpr bool multiplies_panels = false;
   // byte_on_top(x, i): byte i of each lane moves to its top, the others become 0. store_halves(p, x): the

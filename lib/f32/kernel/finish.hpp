@@ -49,6 +49,20 @@ __attribute__((noinline)) void finish_each(const finish_job& job, Step step) {
   });
 }
 
+// SiLU of sums that have neither bias nor residual, by fours.
+template <class Isa>
+__attribute__((noinline)) void finish_silu(const finish_job& job) {
+  for (int32_t r = 0; r < job.rows; ++r) {
+    const float *z = job.z + r * job.z_stride, *const end = z + job.count;
+    float* y = job.y + r * job.y_stride;
+    while (z < end) {
+      if (end - z >= 4) Isa::silu_fours(z, z + ((end - z) & -4), y, log2_e, power_magic, slope_terms);
+      for (int left = end - z < 4 ? static_cast<int>(end - z) : 4; left > 0; --left) // or what it leaves
+        *y++ = silu<Isa>(*z++);
+    }
+  }
+}
+
 template <class Isa>
 void finish_rows(const finish_job& job) {
   using reg = typename Isa::reg;
@@ -62,6 +76,8 @@ void finish_rows(const finish_job& job) {
     case activation::gelu_tanh:
       return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return gelu_tanh<Isa>(x); });
     case activation::silu:
+      if constexpr (Isa::activates_fours)
+        if (!job.bias && !job.residual) return finish_silu<Isa>(job);
       return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return silu<Isa>(x); });
     case activation::times:
       return finish_with<Isa, 4>(
