@@ -64,7 +64,8 @@ __attribute__((noinline)) uint32_t put_row(bool values, unsigned char* to, const
 uint32_t write_int8(const appending& a) {
   const opened& c = a.c;
   const layout& at = c.at();
-  const size_t k_head = size_of(at.places) * size_of(at.depth), v_head = size_of(at.places) * size_of(at.width);
+  const size_t k_head = size_of(at.places) * size_of(at.depth),
+               v_head = size_of(at.places) * size_of(at.width);
   uint32_t sum = 0;
   for (int32_t i = 0; i < a.tokens; ++i) {
     const int32_t token = c.now.length + i, place = at.place(token);

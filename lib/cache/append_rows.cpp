@@ -134,7 +134,8 @@ int32_t check_sizes(const appending& a, Rows kept, int32_t dim, float largest) {
 
 // A row becomes words of four bytes, put(i, word), with zeros behind its end; returns its multiplier.
 template <class Row, class Put>
-__attribute__((always_inline)) inline int32_t quantize_row(Row row, int32_t dim, float largest, int32_t greatest, Put put) {
+__attribute__((always_inline)) inline int32_t quantize_row(Row row, int32_t dim, float largest,
+                                                           int32_t greatest, Put put) {
   const int32_t by = multiplier_for(float_of(size_bits(row, dim)), largest, greatest);
   const float step = static_cast<float>(by) * unit_of(largest, greatest);
   const auto byte = [&](int32_t n) __attribute__((always_inline)) {

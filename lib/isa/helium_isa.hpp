@@ -164,8 +164,10 @@ struct helium_isa : isa_defaults {
   static FOVEA_INLINE void multiply_rows(const float* q, int dim, const float* k, ptrdiff_t stride, float* s,
                                          int count) {
     const uint32_t step = static_cast<uint32_t>(stride) * sizeof(float), begin = place(k) - 4,
-                   next = 8 * step - 4 * static_cast<uint32_t>(dim); // from behind eight rows to the next ones
-    const uint32x4_t last = vdupq_n_u32(begin + static_cast<uint32_t>(count - 1) * step); // for rows behind it
+                   next = 8 * step -
+                          4 * static_cast<uint32_t>(dim); // from behind eight rows to the next ones
+    const uint32x4_t last = vdupq_n_u32(begin +
+                                        static_cast<uint32_t>(count - 1) * step); // for rows behind it
     uint32x4_t a0 = vaddq_n_u32(vmulq_n_u32(vidupq_n_u32(0, 1), step), begin),
                a1 = vaddq_n_u32(vmulq_n_u32(vidupq_n_u32(4, 1), step), begin);
     for (; count > 0; count -= 8, a0 = vaddq_n_u32(a0, next), a1 = vaddq_n_u32(a1, next), s += 8) {
