@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <sstream>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct run_report {
   std::vector<digest_of_isa> digests;
   double share_of_bound = 0;
   bool accuracy_wanted = false;
+  bool times_wanted = false;
 };
 
 run_report& the_run() {
@@ -88,10 +90,14 @@ struct report_listener : doctest::IReporter {
   void report_query(const doctest::QueryData&) override {}
   void test_run_start() override {}
   void test_run_end(const doctest::TestRunStats&) override { print_report(); }
-  void test_case_start(const doctest::TestCaseData&) override {}
+  void test_case_start(const doctest::TestCaseData& test) override {
+    name_ = test.m_name;
+    if (the_run().times_wanted) began_ = std::clock();
+  }
   void test_case_reenter(const doctest::TestCaseData&) override {}
   void test_case_end(const doctest::CurrentTestCaseStats& stats) override {
     count_test(stats.testCaseSuccess);
+    if (the_run().times_wanted) print_time();
   }
   void test_case_exception(const doctest::TestCaseException& exception) override {
     if (exception.is_crash) tell_contexts();
@@ -107,6 +113,15 @@ struct report_listener : doctest::IReporter {
   }
 
  private:
+  // In hundredths, as an emulated board has no better clock.
+  void print_time() const {
+    const auto hundredths = static_cast<long>((std::clock() - began_) * 100 / CLOCKS_PER_SEC);
+    std::printf("time: %ld.%02ld s %s\n", hundredths / 100, hundredths % 100, name_);
+  }
+
+  const char* name_ = ""; // of the test that is running
+  clock_t began_ = 0;
+
   // doctest tells them after a failed check, but not after a crash.
   static void tell_contexts() {
     for (int i = 0; i < get_num_active_contexts(); ++i) {
@@ -140,6 +155,7 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (std::strcmp(argv[i], "--accuracy") == 0) the_run().accuracy_wanted = true;
+    if (std::strcmp(argv[i], "--times") == 0) the_run().times_wanted = true;
     if (std::strncmp(argv[i], "--isa=", 6) == 0 && !isa_choice::choose(argv[i] + 6)) {
       std::fprintf(stderr, "This machine does not run the ISA \"%s\": choose one that --list-isas prints.\n",
                    argv[i] + 6);

@@ -1,6 +1,7 @@
 // What newlib asks of a system, answered by semihosting: text goes to the host, the heap lies between data
 // and stack, files do not exist. For test programs only; the library itself needs none of this.
 #include <sys/stat.h>
+#include <sys/times.h>
 
 #include "semihosting.hpp"
 
@@ -44,7 +45,14 @@ int _link(const char*, const char*) { return -1; }
 int _kill(int, int) { return -1; }
 int _getpid() { return 1; }
 int _gettimeofday(void*, void*) { return -1; }
-unsigned long _times(void*) { return 0; }
+
+// What clock() reads: under QEMU the hundredths of a second that the emulator itself has computed.
+clock_t _times(struct tms* times) {
+  *times = {};
+  times->tms_utime = static_cast<clock_t>(board::ask_host(board::request::read_clock, nullptr));
+  return times->tms_utime;
+}
+
 int __aeabi_atexit(void*, void (*)(void*), void*) {
   return 0;
 } // a program that ends with the board destroys nothing
