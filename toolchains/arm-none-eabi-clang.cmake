@@ -21,3 +21,9 @@ set(fovea_board_flags "${fovea_board_flags} -fshort-enums") # as gcc for this ta
 foreach(language IN ITEMS C CXX)
   set(CMAKE_${language}_LINK_EXECUTABLE "arm-none-eabi-g++ ${fovea_gcc_core} -mthumb <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
 endforeach()
+
+# int32_t is long for gcc and int for clang, so the names of C++ functions differ. What the tests of the m7, compiled by gcc, share with those
+# of the m55 takes gcc's; the library, whose interface is C, keeps clang's.
+set(FOVEA_INT32_OF_GCC -Wno-builtin-macro-redefined -U__INT32_TYPE__ -U__UINT32_TYPE__ "-D__INT32_TYPE__=long int"
+                       "-D__UINT32_TYPE__=long unsigned int")
+set(FOVEA_INT32_OF_CLANG -U__INT32_TYPE__ -U__UINT32_TYPE__ -D__INT32_TYPE__=int "-D__UINT32_TYPE__=unsigned int")

@@ -18,12 +18,14 @@ build() {
   fi
 }
 
-# The target whose compiled tests this one links to its own library: an older core of the same ABI, which compiled them once for all. m7 is none
-# of them: its FPU has doubles, and references compute with those.
+# The target whose compiled tests this one links to its own library: an older core of the same ABI, which compiled them once for all. m4 and m7
+# are two: the FPU of m7 has doubles, and references compute with those.
 tests_from() {
   case $1 in
     a72 | a76) echo a53 ;;
+    m3) echo m0 ;;
     m33) echo m4 ;;
+    m55) echo m7 ;;
     rv64v) echo riscv64 ;;
   esac
 }
