@@ -50,6 +50,31 @@ TEST_CASE("stored: all halves as values, and all results that are halves") {
   });
 }
 
+// What the tests round by, against the definition: each half, its neighbours, what lies between them, and noise.
+TEST_CASE("stored: the rounding of the tests is the definition") {
+#if defined(FOVEA_SMALL)
+  constexpr uint32_t stride = 67;
+#else
+  constexpr uint32_t stride = 1;
+#endif
+  for (int32_t type : {FOVEA_F16, FOVEA_BF16}) {
+    int wrong = 0;
+    const auto compare = [&](uint32_t bits) {
+      const float x = stored::of_bits(bits);
+      wrong += stored::nearest(x, type) != stored::nearest_by_definition(x, type);
+    };
+    for (uint32_t half = 0; half < 0x10000u; half += stride) {
+      uint32_t bits;
+      const float x = stored::widened(static_cast<uint16_t>(half), type);
+      std::memcpy(&bits, &x, sizeof bits);
+      const uint32_t step = type == FOVEA_BF16 || std::fabs(x) < 0x1p-14f ? 0x8000u : 0x1000u;
+      for (uint32_t near : {bits - 1, bits, bits + 1, bits + step - 1, bits + step, bits + step + 1}) compare(near);
+      compare(half * 0x9E3779B1u);
+    }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("stored: results are rounded to nearest even") {
   const float q[4] = {}, k[4] = {};
   isas::for_each([&](int32_t isa) {

@@ -29,12 +29,13 @@ inline float widened(uint16_t half, int32_t dtype) {
   const int32_t exponent = half >> 10 & 31, fraction = half & 1023;
   if (exponent == 31)
     return of_bits((half & 0x8000u) << 16 | 0x7f800000u | static_cast<uint32_t>(fraction) << 13);
-  const double size = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-  return static_cast<float>(half & 0x8000 ? -size : size);
+  const float size = exponent == 0 ? static_cast<float>(fraction) * 0x1p-24f
+                                   : of_bits(static_cast<uint32_t>((exponent + 112) << 23 | fraction << 13));
+  return half & 0x8000 ? -size : size;
 }
 
-// The nearest half, of two the even one. A double holds each step exactly.
-inline uint16_t nearest(float x, int32_t dtype) {
+// The nearest half, of two the even one, by its definition. A double holds each step exactly.
+inline uint16_t nearest_by_definition(float x, int32_t dtype) {
   const int32_t bits = dtype == FOVEA_F16 ? 10 : 7, least = dtype == FOVEA_F16 ? -14 : -126,
                 infinity = dtype == FOVEA_F16 ? 31 << 10 : 255 << 7;
   const int32_t sign = std::signbit(x) ? 0x8000 : 0;
@@ -49,6 +50,28 @@ inline uint16_t nearest(float x, int32_t dtype) {
   const bool up = rest > 0.5 || (rest == 0.5 && std::fmod(whole, 2) == 1);
   const int32_t mantissa = static_cast<int32_t>(whole) + (up ? 1 : 0); // its leading one adds to the exponent
   const int32_t half = (exponent - least) * (1 << bits) + mantissa;
+  return static_cast<uint16_t>(sign | (half > infinity ? infinity : half));
+}
+
+// The same by integers, for cores that have no doubles: tests round millions of numbers.
+inline uint16_t nearest(float x, int32_t dtype) {
+  uint32_t number;
+  std::memcpy(&number, &x, sizeof number);
+  const uint32_t sign = number >> 16 & 0x8000u, size = number & 0x7fffffffu;
+  const bool f16 = dtype == FOVEA_F16;
+  const uint32_t bits = f16 ? 10 : 7, infinity = f16 ? 31u << 10 : 255u << 7;
+  if (size > 0x7f800000u) return static_cast<uint16_t>(sign | infinity | 1u << (bits - 1));
+  const uint32_t bias = f16 ? 112 : 0; // of exponents: what a float has more than a half
+  uint32_t exponent = size >> 23, mantissa = size & 0x7fffffu, drop = 23 - bits;
+  if (exponent > bias) {
+    mantissa |= (exponent - bias) << 23; // a carry of the rounding goes on into the exponent
+  } else {
+    if (exponent > 0) mantissa |= 1u << 23;
+    drop += bias + 1 - exponent - (exponent == 0 ? 1 : 0); // denormal: counted in the smallest steps
+  }
+  if (drop > 30) return static_cast<uint16_t>(sign);
+  const uint32_t whole = mantissa >> drop, rest = mantissa & ((1u << drop) - 1), middle = 1u << (drop - 1);
+  const uint32_t half = whole + (rest > middle || (rest == middle && whole % 2 == 1) ? 1 : 0);
   return static_cast<uint16_t>(sign | (half > infinity ? infinity : half));
 }
 

@@ -1,10 +1,11 @@
-// The test program of boards without doctest: runs the tests that --test-case names, counts, and prints the
-// line of report that a script reads.
+// The test program of boards without doctest: runs the tests that --test-case names and --test-case-exclude
+// does not, counts, and prints the line of report that a script reads.
 #include <doctest/doctest.h>
 
 #include <cinttypes>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "isa_choice.hpp"
@@ -37,6 +38,16 @@ bool matches(const char* pattern, const char* text) {
   if (*pattern == 0) return *text == 0;
   if (*pattern == '*') return matches(pattern + 1, text) || (*text != 0 && matches(pattern, text + 1));
   return *text == *pattern && matches(pattern + 1, text + 1);
+}
+
+// Does the text match one of the patterns between commas?
+bool matches_one(const char* patterns, const char* text) {
+  for (const char* at = patterns; *at != 0;) {
+    const size_t length = std::strcspn(at, ",");
+    if (matches(std::string(at, length).c_str(), text)) return true;
+    at += length + (at[length] == ',');
+  }
+  return false;
 }
 
 void run_test(const doctest::test_case& test) {
@@ -91,7 +102,7 @@ void report::share_of_bound(double) {}
 bool report::accuracy_wanted() { return false; }
 
 int main(int argc, char** argv) {
-  const char* pattern = "*";
+  const char *wanted = "*", *unwanted = "";
   bool no_skip = false;
   for (int i = 1; i < argc; ++i) {
     const char* word = argv[i];
@@ -99,15 +110,18 @@ int main(int argc, char** argv) {
     if (std::strcmp(word, "--no-skip") == 0) {
       no_skip = true;
     } else if (std::strncmp(word, "--test-case=", 12) == 0) {
-      pattern = word + 12;
+      wanted = word + 12;
+    } else if (std::strncmp(word, "--test-case-exclude=", 20) == 0) {
+      unwanted = word + 20;
     } else if (std::strncmp(word, "--isa=", 6) != 0 || !isa_choice::choose(word + 6)) {
-      std::printf("These tests know --list-isas, --isa=%s, --test-case=PATTERN and --no-skip, not \"%s\".\n",
+      std::printf("These tests know --list-isas, --isa=%s, --test-case=PATTERNS, --test-case-exclude=PATTERNS and "
+                  "--no-skip, not \"%s\".\n",
                   isa_choice::name(), word);
       return 2;
     }
   }
   for (const doctest::test_case* test = doctest::test_case::first(); test != nullptr; test = test->next) {
-    if (!matches(pattern, test->name)) continue;
+    if (!matches_one(wanted, test->name) || matches_one(unwanted, test->name)) continue;
     if (test->skipped && !no_skip) {
       ++the_run().skipped;
       the_run().proofs_skipped = true;

@@ -45,6 +45,8 @@ prove() {
   say "long accuracy runs and random calls"
   build host
   build/host/run-tests --no-skip "--test-case=*prove*"
+  say "the library in projects of others, with their flags and tools; a decoder on other cores"
+  ctest --test-dir build/host --output-on-failure --no-tests=error -L slow
   checks="-fsanitize=address,undefined -fno-sanitize-recover=all"
   by_clang=$(clang_settings)
   if [ -n "$by_clang" ]; then
