@@ -151,6 +151,12 @@ std::vector<fixed_problem> cases() {
   return all;
 }
 
+#if FOVEA_BARE_BOARD // emulated: a minute for all types
+constexpr bool one_type_a_case = true;
+#else
+constexpr bool one_type_a_case = false;
+#endif
+
 std::vector<int32_t> fixed_isas() {
   std::vector<int32_t> all;
   for (int32_t isa = FOVEA_FIXED_SCALAR; isa < FOVEA_FIXED_ISA_END; ++isa)
@@ -197,8 +203,10 @@ void check_ways(fixed_problem& x, int32_t isa, const std::vector<unsigned char>&
 
 TEST_CASE("int8: every ISA gives the bits of the specification") {
   uint64_t digest = 0xCBF29CE484222325u;
-  for (int32_t type : {FOVEA_FIXED_S8, FOVEA_FIXED_S16, FOVEA_FIXED_F32})
+  for (int32_t type : {FOVEA_FIXED_S8, FOVEA_FIXED_S16, FOVEA_FIXED_F32}) {
+    int32_t number = 0;
     for (fixed_problem x : cases()) { // a copy, whose memory goes when it is done
+      if (one_type_a_case && number++ % 3 != type - FOVEA_FIXED_S8) continue;
       INFO(std::string(x.why()));
       CAPTURE(type);
       const fovea_fixed_attention& a = x.make(type, static_cast<uint32_t>(type + 7));
@@ -210,6 +218,7 @@ TEST_CASE("int8: every ISA gives the bits of the specification") {
         check_ways(x, isa, expected);
       }
     }
+  }
   char text[17];
   std::snprintf(text, sizeof text, "%08lx%08lx", static_cast<unsigned long>(digest >> 32),
                 static_cast<unsigned long>(digest & 0xFFFFFFFFu));

@@ -47,6 +47,7 @@ prove() {
   build/host/run-tests --no-skip "--test-case=*prove*"
   say "the library in projects of others, with their flags and tools; a decoder on other cores"
   ctest --test-dir build/host --output-on-failure --no-tests=error -L slow
+  tools/check/left_out host "scalar;avx2"
   checks="-fsanitize=address,undefined -fno-sanitize-recover=all"
   by_clang=$(clang_settings)
   if [ -n "$by_clang" ]; then

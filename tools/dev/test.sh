@@ -111,24 +111,33 @@ jobs_of() {
 # What shows that a choice of kernel and its bits are right.
 digests_and_choice="--test-case=the_bit_identity_sets,*known_answer*,*isa_that*,few_queries_take_rows_of_keys_and_give_the_bits_of_panels"
 
-# The longest tests. What they look at is the same code on each core that has the same kernel; semihosting splits arguments at blanks, so the
-# names have none here.
-long_tests="cache:*any*chunks*,cache:*ring*,cache:*random*,cache:*behind*,cache:*an*append*,cache*quality*,cache*error*,int8*cache*random*,\
-int8*cache*behind*,slices_have*,trees_drawn*,stored:*the*bits*of*floats,stored:*sums*,stored:*segments*,fewer_columns_have*,batched_heads*,\
-few_queries_of_each*,every_profile*stored*,stories,*near*,a_bad_key*,int8:*every*ISA*,int8:*a*block*that*ends*,int8:*float*output*,Q15*,\
-TFLite*int8*bit*for*bit"
+# The longest tests, of code that is the same on every core, and of kernels. Semihosting splits arguments at blanks, so the names have none.
+long_tests_of_common_code="cache:*any*chunks*,cache:*ring*,cache:*random*,cache:*behind*,cache:*an*append*,cache*quality*,cache*error*,\
+int8*cache*random*,int8*cache*behind*,slices_have*,trees_drawn*,stories,*near*,a_bad_key*,Q15*,TFLite*int8*bit*for*bit"
+long_tests_of_kernels="stored:*the*bits*of*floats,stored:*sums*,stored:*segments*,fewer_columns_have*,batched_heads*,few_queries_of_each*,\
+every_profile*stored*,int8:*every*ISA*,int8:*a*block*that*ends*,int8:*float*output*"
 
-# Each kernel runs the longest tests on one core, and everything else on all.
-takes_long_tests() {
+# How much of the tests a run takes: `all`, `kernels` without the longest of common code, or `short` without any of the longest. Each kernel
+# has one core that runs the longest tests of it; where an old and a new core share a kernel, it is the one with more kernels.
+extent_of() {
   case $1-$2 in
-    host-* | a72-neon64 | m4-scalar | m55-helium) ;;
-    a76-integers-max | armv7-integers | m0-integers | m4-integers | m55-integers) ;;
-    *) return 1 ;;
+    host-* | a72-neon64 | m4-*) echo all ;;
+    m55-helium | m55-integers | m0-integers | armv7-integers | a76-integers-max) echo kernels ;;
+    *) echo short ;;
   esac
 }
-test_all_but_long() {
-  some=--test-case-exclude=$long_tests \
-    why="without the longest tests, of caches, stored types, slices, widths and sums, which one core with each kernel runs" test_isa "$@"
+test_extent() {
+  case $(extent_of "$1" "$2") in
+    all) test_isa "$@" ;;
+    kernels)
+      some=--test-case-exclude=$long_tests_of_common_code why="without the longest tests of common code, which run here, on a72 and on m4" \
+        test_isa "$@"
+      ;;
+    short)
+      some=--test-case-exclude=$long_tests_of_common_code,$long_tests_of_kernels \
+        why="without the longest tests, which one core with each kernel runs" test_isa "$@"
+      ;;
+  esac
 }
 
 # The same program on a core whose registers have 512 bits, and on one that has no vectors.
@@ -159,8 +168,8 @@ run_job() {
     *-symbols) test_command "$1" symbols tools/check/symbols "build/$1/lib/libfovea.a" ;;
     rv64v-rvv-512) wide_registers rvv ;;
     rv64v-scalar) without_vectors scalar ;;
-    a76-integers-max) FOVEA_QEMU_CPU=max test_isa "$1" "$2" integers ;; # a CPU newer than any board, for i8mm
-    *) if takes_long_tests "$1" "$2"; then test_isa "$1" "$2"; else test_all_but_long "$1" "$2"; fi ;;
+    a76-integers-max) FOVEA_QEMU_CPU=max test_extent "$1" "$2" integers ;; # a CPU newer than any board, for i8mm
+    *) test_extent "$1" "$2" ;;
   esac
 }
 
