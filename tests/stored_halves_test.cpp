@@ -68,7 +68,8 @@ TEST_CASE("stored: the rounding of the tests is the definition") {
       const float x = stored::widened(static_cast<uint16_t>(half), type);
       std::memcpy(&bits, &x, sizeof bits);
       const uint32_t step = type == FOVEA_BF16 || std::fabs(x) < 0x1p-14f ? 0x8000u : 0x1000u;
-      for (uint32_t near : {bits - 1, bits, bits + 1, bits + step - 1, bits + step, bits + step + 1}) compare(near);
+      for (uint32_t near : {bits - 1, bits, bits + 1, bits + step - 1, bits + step, bits + step + 1})
+        compare(near);
       compare(half * 0x9E3779B1u);
     }
     CHECK(wrong == 0);

@@ -1,5 +1,6 @@
 // Halves and bytes: the bits of the float call on the same numbers, for all that a call may ask for.
 #include <algorithm>
+#include <iterator>
 
 #include "bit_set.hpp"
 #include "isas.hpp"
@@ -104,9 +105,18 @@ TEST_CASE("stored: the bits of floats") {
   std::vector<shape> all = more_shapes();
   for (const shape& s : plain_bit_set()) all.push_back(s);
   for (const shape& s : modified_bit_set()) all.push_back(s);
+#if defined(FOVEA_SMALL)
+  constexpr size_t every =
+      3; // emulated boards: each shape meets a third of the types, the next shape another
+#else
+  constexpr size_t every = 1;
+#endif
   isas::for_each([&](int32_t isa) {
-    for (const shape& s : all)
-      for (const stored::types& t : all_types) check_stored(s, t, isa);
+    size_t first = 0;
+    for (const shape& s : all) {
+      for (size_t t = first % every; t < std::size(all_types); t += every) check_stored(s, all_types[t], isa);
+      ++first;
+    }
   });
 }
 

@@ -114,9 +114,10 @@ int main(int argc, char** argv) {
     } else if (std::strncmp(word, "--test-case-exclude=", 20) == 0) {
       unwanted = word + 20;
     } else if (std::strncmp(word, "--isa=", 6) != 0 || !isa_choice::choose(word + 6)) {
-      std::printf("These tests know --list-isas, --isa=%s, --test-case=PATTERNS, --test-case-exclude=PATTERNS and "
-                  "--no-skip, not \"%s\".\n",
-                  isa_choice::name(), word);
+      std::printf(
+          "These tests know --list-isas, --isa=%s, --test-case=PATTERNS, --test-case-exclude=PATTERNS and "
+          "--no-skip, not \"%s\".\n",
+          isa_choice::name(), word);
       return 2;
     }
   }
