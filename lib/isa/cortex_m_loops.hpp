@@ -6,9 +6,12 @@
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && defined(__ARM_FP) && \
     defined(__ARM_FEATURE_FMA)
 #define FOVEA_CORTEX_M_FMA 1
+#if defined(__OPTIMIZE__) // else gcc finds no registers for so many numbers
+#define FOVEA_CORTEX_M_LOOPS 1
+#endif
 #endif
 
-#if FOVEA_CORTEX_M_FMA
+#if FOVEA_CORTEX_M_LOOPS
 namespace fovea::f32 {
 
 struct cortex_m_loops : isa_defaults {
@@ -188,11 +191,11 @@ struct cortex_m_loops : isa_defaults {
         FOVEA_OF_NEGATIVE("r5", "s11", "s7")
         FOVEA_EACH(FOVEA_QUOTIENT)
         "vstmia %[y]!, {s0-s3}\n\t"
-        "adds %[x], #16\n\t"
+        "add %[x], #16\n\t"
         "cmp %[x], %[end]\n\t"
         "bne 1b\n"
         "2:"
-        : [x] "+l"(x), [y] "+r"(y)
+        : [x] "+r"(x), [y] "+r"(y)
         : [end] "r"(end), [farthest] "r"(farthest), [log2] "t"(log2), [bias] "t"(bias), [one] "t"(1.f),
           [c0] "t"(term[0]), [c1] "t"(term[1]), [c2] "t"(term[2]), [c3] "t"(term[3]), [c4] "t"(term[4])
         : "cc", "memory", "r2", "r3", "r4", "r5", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9",

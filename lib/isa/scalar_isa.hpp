@@ -7,7 +7,7 @@
 
 namespace fovea::f32 {
 
-#if FOVEA_CORTEX_M_FMA
+#if FOVEA_CORTEX_M_LOOPS
 using loops_of_scalar = cortex_m_loops;
 #else
 using loops_of_scalar = isa_defaults;
