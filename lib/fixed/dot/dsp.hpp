@@ -62,10 +62,12 @@ struct dsp_core {
 
   // exp2_cubic and shift_weight of four keys a turn. SMMLAR of y << 17 is multiply_round and the sum after
   // it, where the sum fits. Two keys at a time are rounded, summed and stored. Negative when a key lies above
-  // the base. In assembly: compilers spill `sign`, `to` and what they load.
+  // the base. In assembly: compilers spill `sign`, `to` and what they load. Low registers, where shifts that
+  // set flags take two bytes.
   static FOVEA_COMPACT int32_t weigh(const int32_t* t, int keys, int32_t base, element* to, int rows,
                                      uint32_t& total) {
-    int32_t sign = 0, a, b, h, y;
+    int32_t sign = 0, h;
+    register int32_t a asm("r4"), b asm("r5"), y asm("r6");
     const int32_t* const end = t + keys;
     const int32_t step = 8 * rows;
     asm volatile(
@@ -76,13 +78,13 @@ struct dsp_core {
         "ubfx %[h], \\u, #1, #15\n"
         "sub %[h], %[h], #32768\n"
         "smmlar \\y, %[c3], %[h], %[c2]\n"
-        "lsl \\y, \\y, #17\n"
+        "lsls \\y, \\y, #17\n"
         "smmlar \\y, \\y, %[h], %[c1]\n"
         "mla \\y, \\y, %[h], %[c0]\n"
-        "asr \\y, \\y, #15\n"
-        "lsl \\y, \\y, #1\n"
-        "lsr \\u, \\u, #16\n"
-        "lsr \\y, \\y, \\u\n"
+        "asrs \\y, \\y, #15\n"
+        "lsls \\y, \\y, #1\n"
+        "lsrs \\u, \\u, #16\n"
+        "lsrs \\y, \\u\n"
         ".endm\n"
         "1:\n"
         ".irp at, 0, 4\n" // keys 0 and 2, then 1 and 3
