@@ -1,4 +1,4 @@
-// What a build of float attention may leave out, to be smaller: -DFOVEA_WITHOUT=masks+alibi+sinks names
+// What a build of attention may leave out, to be smaller: -DFOVEA_WITHOUT=masks+alibi+sinks names
 // features of the list below, with + between them; `options` are all that a call may ask for beyond
 // fovea_attend_plain. A call that asks for a feature that is not there is refused as FOVEA_UNSUPPORTED, with
 // the argument. What is left has the same bits. Code asks the constants at the end; a name that is not in the

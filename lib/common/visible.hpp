@@ -37,7 +37,10 @@ constexpr bool operator==(const seen& a, const seen& b) {
   return a.head == b.head && a.from == b.from && a.to == b.to;
 }
 
-// What a build of float attention has left out, nobody asks for.
+// Whether a query may see two runs of keys: a tree of drafts keeps those of a prefix, too.
+constexpr bool two_runs = features::kept_keys || features::trees;
+
+// What a build has left out, nobody asks for.
 constexpr seen seen_by(const visibility& see, int64_t query) {
   const int64_t p = see.position + query;
   int64_t low = (features::trees && see.tree ? see.position : p) - see.left, high = p + see.right + 1,
@@ -49,8 +52,7 @@ constexpr seen seen_by(const visibility& see, int64_t query) {
     kept = smaller(kept, end);
   }
   int64_t head = see.first_key;
-  if (features::kept_keys || features::trees)
-    head = clamp(larger(see.prefix, smaller(see.keep, kept)), see.first_key, see.end);
+  if (two_runs) head = clamp(larger(see.prefix, smaller(see.keep, kept)), see.first_key, see.end);
   int64_t from = clamp(low, head, see.end);
   const int64_t to = clamp(high, from, see.end);
   if (from == head) from = head = see.first_key; // the two runs touch: one run

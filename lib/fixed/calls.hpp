@@ -53,17 +53,27 @@ bool make_workspace(const fixed_plan& p, void* scratch, size_t size, fixed_works
   return true;
 }
 
+// Units of one KV head. Rows fit 32 bits, where shifts are short: a plan refuses more, and more units than any
+// index are none that a part comes after.
+struct fixed_units {
+  static constexpr int pieces = 1;
+  int32_t per_piece;
+};
+int32_t tiles_of(int32_t rows, int shift) { return (rows + (1 << shift) - 1) >> shift; }
+fixed_units units_of_call(const fovea_fixed_attention& a, int64_t rows) {
+  return {rows > fixed_greatest_count ? INT32_MAX : tiles_of(static_cast<int32_t>(rows), unit_shift(a.keys))};
+}
+
 // Units are in the order of KV heads, then of rows. A part takes a contiguous run of about as many as others.
 template <const fixed_offer& Offer>
 void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
   if (p.rows == 0) return; // however many heads
   fixed_panels panels(p, w.room, w.whole, w.arranged);
   int32_t kv_head = 0, row = 0, left = p.kv_heads, tiles = 1, shift = 30; // one tile is all rows of a head
-  if (p.parts > 1) {
+  if (features::parts && p.parts > 1) {
     shift = unit_shift(p.see.end - p.see.first_key);
-    while (units_of(p.rows, shift) * p.kv_heads > INT32_MAX) ++shift;
-    tiles = static_cast<int32_t>(units_of(p.rows, shift));
-    const int32_t units = tiles * p.kv_heads;
+    int32_t units;
+    while (__builtin_mul_overflow(tiles = tiles_of(p.rows, shift), p.kv_heads, &units)) ++shift;
     left = quotient(units, p.parts);
     const int32_t rest = units - left * p.parts, first = left * p.part + (p.part < rest ? p.part : rest);
     left += p.part < rest;
@@ -80,7 +90,8 @@ void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
 
 template <const fixed_offer& Offer>
 FOVEA_ONCE int32_t attend_fixed(const fovea_fixed_attention* call, void* scratch, size_t scratch_size) {
-  if (call && comes_after_work(*call, [&](int64_t rows) { return units_for(rows, call->keys, 1); }))
+  if (features::parts && call &&
+      comes_after_work(*call, [&](int64_t rows) { return units_of_call(*call, rows); }))
     return FOVEA_OK;
   fixed_plan p;
   if (const int32_t s = make_fixed_plan<Offer>(call, p)) return s;

@@ -58,7 +58,7 @@ class compact_rows {
   FOVEA_COMPACT void attend() {
     // Some dots begin sums with the first values. Even then sums begin with zeros where a call has sinks,
     // because a row may have a sink but no values, and where block sums are shifted before they are added.
-    if (!Dot::begins_sums || p_.spill || p_.sinks) Dot::fill(acc_, count() * p_.width, 0);
+    if (!Dot::begins_sums || p_.spill || p_.has_sinks()) Dot::fill(acc_, count() * p_.width, 0);
     row* const end = rows_ + count();
     int32_t g = 0, last = 0; // later queries see later keys
     row* r = rows_;          // one at least, as compilers should see
@@ -80,7 +80,7 @@ class compact_rows {
 
   void begin(row& r, int g) {
     ::new (static_cast<fixed_row*>(&r)) fixed_row(make_row(p_, job_.kv_head, job_.row + g));
-    r.sum = p_.sinks ? p_.offer->weigh_sink(p_, r) : 0;
+    r.sum = weight_of_sink(r);
     r.place = g;
     const int8_t* q = reinterpret_cast<const int8_t*>(r.q);
     if constexpr (Dot::takes_queries) // a single one as it stands; it is only read
@@ -88,6 +88,10 @@ class compact_rows {
     alignas(4) int8_t piece[16];
     for (int left = p_.dim, c = 0; left > 0; left -= 16, c += 16, q += 16)
       Dot::put_query(q_, count(), g, c, left < 16 || !aligned(q) ? copied(q, left, piece) : q);
+  }
+
+  FOVEA_COMPACT uint32_t weight_of_sink(row& r) const {
+    return p_.has_sinks() ? p_.offer->weigh_sink(p_, r) : 0;
   }
 
   static bool aligned(const int8_t* q) { return reinterpret_cast<uintptr_t>(q) % Dot::query_alignment == 0; }
@@ -122,12 +126,11 @@ class compact_rows {
     for (int32_t c = 0; c < p_.width; c += 16) add_spilled(values + c * fixed_block, c);
   }
 
-  bool by_key(int32_t block) const { return p_.offer->by_key && p_.offer->by_key(p_, block); }
-
   // So many keys hold all that the row sees of the block. Most see all of it, and no option touches its keys.
   int look_at(int32_t block, row& r) {
     const int32_t at = block * fixed_block;
-    r.whole = r.from <= at && at + fixed_block <= r.to && !by_key(block);
+    r.by_key = p_.offer->by_key && p_.offer->by_key(p_, block);
+    r.whole = r.from <= at && at + fixed_block <= r.to && !r.by_key;
     return r.whole ? fixed_block : look_closer(block, r);
   }
   FOVEA_COLD int look_closer(int32_t block, row& r) {
@@ -156,8 +159,7 @@ class compact_rows {
     return Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
   }
   FOVEA_COLD mapping prepare_seen(int32_t block, const row& r, int32_t* s) {
-    if (by_key(block))
-      return p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, keys(), s), mapping{};
+    if (r.by_key) return p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, keys(), s), mapping{};
     const mapping by = prepare(r, s);
     Dot::hide(s, 0, r.seen.first, by.absent());
     Dot::hide(s, r.seen.head, r.seen.from, by.absent());
@@ -179,7 +181,7 @@ class compact_rows {
 
   void finish(row& r) {
     int32_t* const acc = sums_of(r);
-    const int32_t zero = p_.zero_v ? zero_sum(p_, r.sum, p_.sinks ? p_.offer->weigh_sink(p_, r) : 0) : 0;
+    const int32_t zero = p_.zero_v ? zero_sum(p_, r.sum, weight_of_sink(r)) : 0;
     if (p_.out_type == FOVEA_FIXED_F32)
       return p_.offer->write_floats(acc, r.sum, zero, *r.scale, p_.v_dim, reinterpret_cast<uint32_t*>(r.out));
     const output_factor f = r.sum ? factor_of(*r.scale, r.sum, zero) : output_factor{0, 0, 1, 0};
@@ -212,7 +214,7 @@ FOVEA_COLD void attend_compact(const fixed_job& job) {
 
 template <class Dot>
 constexpr fixed_kernel compact_kernel_of(int32_t isa) {
-  return {isa, Dot::most_rows, compact_rows<Dot>::scratch, attend_compact<Dot>, {}, {}, 0};
+  return {isa, Dot::most_rows, compact_rows<Dot>::scratch, attend_compact<Dot>};
 }
 
 } // namespace

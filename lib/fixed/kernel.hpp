@@ -50,10 +50,16 @@ struct fixed_kernel {
   int32_t rows;                                         // of a tile
   size_t (*scratch)(const fixed_plan& p, int32_t rows); // bytes of a tile of so many rows, 64-byte aligned
   void (*attend)(const fixed_job&);
-  fixed_packing stored; // panels as callers store them
+#if FOVEA_WITH_FIXED_CORTEX_M // each reads panels as callers store them
+  static constexpr fixed_packing stored{};
+  static constexpr const fixed_packing& arranged = stored;
+  static constexpr int32_t least_rows = 0;
+#else
+  fixed_packing stored = {}; // panels as callers store them
   // In the order or width that the kernel multiplies fastest, where so many rows share K and V. 0: never.
-  fixed_packing arranged;
-  int32_t least_rows;
+  fixed_packing arranged = {};
+  int32_t least_rows = 0;
+#endif
 };
 
 // K and V of one kv head as panels: the caller's own, or packed into scratch, all of them once or one block
@@ -61,7 +67,7 @@ struct fixed_kernel {
 class fixed_panels {
  public:
   fixed_panels(const fixed_plan& p, int8_t* room, bool whole, bool arranged)
-      : p_(p), room_(room), whole_(whole), arranged_(arranged), in_one_piece_(p.panels && !p.segments) {}
+      : p_(p), room_(room), whole_(whole), arranged_(arranged), in_one_piece_(p.panels && !p.in_segments()) {}
   void turn_to(int32_t kv_head) {
     if (kv_head == kv_head_) return;
     kv_head_ = kv_head, packed_ = first_block();
@@ -115,10 +121,24 @@ struct fixed_job {
 
 const fixed_kernel* find_fixed_kernel(int32_t isa); // null where this build or this CPU does not have it
 
+// Whether it meets what the plan has found of the call's memory so far.
 static inline bool meets_any(const fixed_plan& p, byte_range bytes) {
-  return meets_inputs(p, bytes) || meet(p.out.bytes(), bytes) ||
-         (p.segments && p.offer->segments->meet(p, bytes));
+  for (const byte_range& r : p.memory) // as meet(), in fewer steps
+    if (r.begin < bytes.end && bytes.begin < r.end && r.begin != r.end && bytes.begin != bytes.end)
+      return true;
+  return p.in_segments() && p.offer->segments->meet(p, bytes);
 }
+
+struct tensor_counts { // heads are 1 or more; elements have 2^shift bytes
+  int32_t heads, tokens, row;
+  int shift;
+  bool written;
+};
+
+// Where a tensor stands: returns the reason to refuse it, or FOVEA_OK. A stride of 0 says that what it
+// separates stands side by side.
+int32_t check_tensor(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride, const tensor_counts& n,
+                     byte_rows& rows, byte_range& bytes);
 
 // The segment that holds an absolute key; one before it if none does.
 const fovea_segment& segment_of(const fixed_plan& p, int64_t key);
@@ -137,21 +157,24 @@ bool by_fixed_key(const fixed_plan& p, int32_t block);
 #if FOVEA_WITH_FIXED_CORTEX_M
 void scale_fixed_weights(const fixed_plan& p, int32_t kv_head, int32_t block, int keys, void* weights,
                          int rows, int row);
+// Of a call without tables, kernels of microcontrollers read value_weights and sinks only.
+constexpr bool kernels_read_tables = false;
 #else
+constexpr bool kernels_read_tables = true;
 constexpr decltype(fixed_offer::scale_weights) scale_fixed_weights = nullptr;
 #endif
 
 constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* s16) {
   return {s16,
           check_fixed_tables,
-          weigh_fixed_sink,
+          features::sinks ? weigh_fixed_sink : nullptr,
           octaves_by_key,
           write_fixed_floats,
           by_fixed_key,
           scale_fixed_weights,
           fixed_panels::packed_keys,
           fixed_panels::packed_values,
-          &fixed_segments_of_bytes};
+          features::segments ? &fixed_segments_of_bytes : nullptr};
 }
 
 // Packs those rows of a block of 64 keys that the call gives. The places of the others are not written.

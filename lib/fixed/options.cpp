@@ -51,7 +51,7 @@ void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, in
 }
 
 bool by_fixed_key(const fixed_plan& p, int32_t block) {
-  return p.octaves_by_key || touches(p.tree, int64_t{block} * fixed_block, fixed_block);
+  return p.octaves_by_key || p.in_tree(int64_t{block} * fixed_block, fixed_block);
 }
 
 uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r) { return weigh_sink(p, r); }

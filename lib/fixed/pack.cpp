@@ -192,7 +192,7 @@ ptrdiff_t head_stride(const fovea_segment& s, ptrdiff_t given, int32_t dims) {
 } // namespace
 
 const int8_t* fixed_panels::packed_keys(fixed_panels& x, int32_t block) {
-  if (x.p_.segments) {
+  if (x.p_.in_segments()) {
     const fovea_segment& s = segment_of(x.p_, block * fixed_block);
     return in_segment(s, s.k, x.kv_head_ * head_stride(s, s.k_head_stride, x.p_.depth), block * fixed_block,
                       x.p_.depth);
@@ -207,7 +207,7 @@ const int8_t* fixed_panels::packed_keys(fixed_panels& x, int32_t block) {
 }
 
 const int8_t* fixed_panels::packed_values(const fixed_panels& x, int32_t block) {
-  if (x.p_.segments) {
+  if (x.p_.in_segments()) {
     const fovea_segment& s = segment_of(x.p_, block * fixed_block);
     return in_segment(s, s.v, x.kv_head_ * head_stride(s, s.v_head_stride, x.p_.width), block * fixed_block,
                       x.p_.width);

@@ -13,7 +13,8 @@ struct fixed_offer;
 constexpr int32_t fixed_greatest_dim = 1024;
 // Of tokens, positions and heads: rounding up never overflows.
 constexpr int32_t fixed_greatest_count = 0x3fffffff;
-constexpr int32_t fixed_tile_rows = 48; // on systems
+constexpr int32_t fixed_most_keys = 1 << 17; // of a sum of weights
+constexpr int32_t fixed_tile_rows = 48;      // on systems
 
 constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) & -step; } // a power of two
 constexpr int32_t block_of(int32_t key) {
@@ -22,9 +23,7 @@ constexpr int32_t block_of(int32_t key) {
 
 struct byte_rows { // [head][token] with strides in bytes
   const unsigned char* data;
-  uintptr_t end; // behind the last byte
   ptrdiff_t head, token;
-  byte_range bytes() const { return {reinterpret_cast<uintptr_t>(data), end}; }
   const unsigned char* row(ptrdiff_t h, ptrdiff_t t) const { return data + h * head + t * token; }
 };
 
@@ -34,8 +33,8 @@ struct table_of { // optional numbers: [head][row][key] with strides in elements
   ptrdiff_t head, row;
 };
 
-struct table_bytes { // of the tables that a call gives; few calls give any
-  byte_range at[9];
+struct byte_ranges { // of tensors and of the tables that a call gives
+  byte_range at[13];
   int32_t count;
   const byte_range* begin() const { return at; }
   const byte_range* end() const { return at + count; }
@@ -48,27 +47,38 @@ struct fixed_visibility {
   int32_t first_key, end, from, to, kept, prefix, keep;
   int32_t chunk; // keys of a chunk, 0: no chunks
   bool tree;
-  int64_t chunks_left; // keys of the chunks before it
-  int64_t position;    // of query 0
+  uint32_t chunks_left; // keys of the chunks before it, UINT32_MAX: all
+  int64_t position;     // of query 0
 };
 constexpr int32_t beyond_keys = 1 << 30; // also from any query on
 
+// What a build has left out, nobody asks for.
 constexpr seen seen_by(const fixed_visibility& see, int32_t query) {
   const auto within = [](int32_t x, int32_t low, int32_t high) {
-    return x < low ? low : x < high ? x : high;
+    x = x < high ? x : high;
+    return x < low ? low : x;
   };
-  int32_t low = see.tree ? see.from : see.from + query, high = see.to + query, kept = see.kept + query;
-  if (see.chunk) {
-    const int64_t begin = chunk_begin(see.position + query, see.chunk);
-    const int32_t first = static_cast<int32_t>(clamp(begin - see.chunks_left, -beyond_keys, beyond_keys)),
-                  behind = static_cast<int32_t>(smaller(begin + see.chunk, beyond_keys));
+  int32_t low = features::trees && see.tree ? see.from : see.from + query, high = see.to + query,
+          kept = see.kept + query;
+  if (features::chunks && see.chunk) {
+    // In 32 bits, for small cores. Positions before all keys are in a chunk that ends at key 0.
+    const uint32_t size = static_cast<uint32_t>(see.chunk), limit = beyond_keys,
+                   p = static_cast<uint32_t>(see.position) + static_cast<uint32_t>(query);
+    const bool before = see.position < 0 && p >> 31;
+    uint32_t begin = before ? 0 : p / size * size, end = before ? 0 : (begin < limit ? begin : limit) + size;
+    begin = begin < see.chunks_left ? 0 : begin - see.chunks_left;
+    const int32_t first = static_cast<int32_t>(begin < limit ? begin : limit),
+                  behind = static_cast<int32_t>(end < limit ? end : limit);
     low = low < first ? first : low;
     high = behind < high ? behind : high;
     kept = behind < kept ? behind : kept;
   }
-  kept = kept < see.keep ? kept : see.keep;
-  int32_t head = within(kept < see.prefix ? see.prefix : kept, see.first_key, see.end),
-          from = within(low, head, see.end);
+  int32_t head = see.first_key;
+  if (two_runs) {
+    kept = kept < see.keep ? kept : see.keep;
+    head = within(kept < see.prefix ? see.prefix : kept, see.first_key, see.end);
+  }
+  int32_t from = within(low, head, see.end);
   const int32_t to = within(high, from, see.end);
   if (from == head) from = head = see.first_key; // the two runs touch: one run
   return {head, from, to};
@@ -80,37 +90,35 @@ constexpr bool same_keys(const fixed_visibility& see) {
 }
 
 struct fixed_plan {
-  byte_rows q, k, v, out;
-  bool s16;          // 16-bit numbers
-  bool panels;       // k and v stand in panels
-  bool fine_weights; // 22 bits
+  bool s16;            // 16-bit numbers
+  bool panels;         // k and v stand in panels
+  bool fine_weights;   // 22 bits
+  bool octaves_by_key; // scores become octaves one key at a time, because an option touches them
   int32_t out_type;
   int32_t kv_heads, group, dim, v_dim, depth, width; // depth and width: dim and v_dim, rounded up to 16
   int32_t rows;                                      // queries * group: row = query * group + head in group
   int32_t zero_q, zero_k, zero_v, zero_out;
   int spill;
-  fixed_visibility see;
-  draft_tree tree;
   const fovea_fixed_scale *scale, *head_scales;
+  const fixed_kernel* kernel;
+  const fixed_offer* offer;
+  const fovea_segments* segments; // null: k, v and their tables stand in one piece; else these say where
+  fixed_visibility see; // what is read most comes before it: Thumb reaches 128 bytes in short instructions
+  byte_rows q, k, v, out;
+  draft_tree tree;
   table_of<int32_t> multipliers, sums, bias;
   table_of<int16_t> value_weights;
   table_of<uint8_t> mask;
   const int32_t *alibi, *sinks;
-  bool octaves_by_key; // scores become octaves one key at a time, because an option touches them
   int32_t part, parts;
-  const fixed_kernel* kernel;
-  const fixed_offer* offer;
-  const fovea_segments* segments; // null: k, v and their tables stand in one piece; else these say where
-  table_bytes tables;
+  byte_ranges memory; // what the call reads, then what it writes
 
+  bool in_segments() const { return features::segments && segments; }
+  bool has_sinks() const { return features::sinks && sinks; }
+  bool in_tree(int64_t key, int32_t count) const { return features::trees && touches(tree, key, count); }
   const fovea_fixed_scale& scale_of(int32_t head) const { return head_scales ? head_scales[head] : *scale; }
 };
 
-static inline bool meets_inputs(const fixed_plan& p, byte_range bytes) {
-  for (const byte_range& r : p.tables)
-    if (meet(r, bytes)) return true;
-  return meet(p.q.bytes(), bytes) || meet(p.k.bytes(), bytes) || meet(p.v.bytes(), bytes);
-}
 inline size_t fixed_blocks_of(const fixed_plan& p) { // that the given keys touch
   if (p.see.end == p.see.first_key) return 0;
   return static_cast<size_t>(block_of(p.see.end - 1) - block_of(p.see.first_key) + 1);

@@ -45,7 +45,7 @@ static inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t r
 // A sink is a key without a value that comes before all others. Returns its weight, under a reference that is
 // at least the sink's own: where a row begins, and once more where it ends, under the last reference.
 static inline uint32_t weigh_sink(const fixed_plan& p, fixed_row& r) {
-  if (!p.sinks) return 0;
+  if (!p.has_sinks()) return 0;
   const int32_t t = static_cast<int32_t>(
       clamp(p.sinks[r.q_head], 1 - fixed_octave_limit, fixed_octave_limit - 1));
   if (r.reference < reference_of(t)) r.reference = reference_of(t);
@@ -74,7 +74,7 @@ static inline seen_of_block seen_in(const fixed_plan& p, const fixed_row& r, int
 static inline int32_t next_block(const fixed_plan& p, const fixed_row& first, const fixed_row& last,
                                  int32_t block) {
   block = block < block_of(p.see.first_key) ? block_of(p.see.first_key) : block;
-  const bool kept = last.head > p.see.first_key && block * fixed_block < last.head;
+  const bool kept = two_runs && last.head > p.see.first_key && block * fixed_block < last.head;
   const int32_t window = block_of(first.from);
   return kept || block > window ? block : window;
 }
@@ -92,7 +92,7 @@ using path_in_block = tree_path<fixed_block>;
 
 // The multiplier of a key, and those of the keys of its block that follow.
 static inline const int32_t* key_multipliers_of(const fixed_plan& p, int32_t kv_head, int64_t key) {
-  if (!p.segments)
+  if (!p.in_segments())
     return p.multipliers.data + kv_head * p.multipliers.head + static_cast<ptrdiff_t>(key - p.see.first_key);
   const fovea_segment& s = segment_of(p, key);
   return static_cast<const int32_t*>(s.key_multipliers) + kv_head * stride_or(s.table_head_stride, s.keys) +
@@ -106,10 +106,15 @@ static inline key_options options_of(const fixed_plan& p, const fixed_row& r, in
   };
   const int32_t* const multipliers = p.multipliers.data ? key_multipliers_of(p, kv_head, key) : nullptr;
   key_options o{multipliers, of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key, nullptr};
-  if (p.bias.data) o.bias = p.bias.data + r.q_head * p.bias.head + r.query * p.bias.row + n;
-  if (p.mask.data) o.mask = p.mask.data + r.q_head * p.mask.head + r.query * p.mask.row + n;
-  if (p.alibi) o.slope = p.alibi[r.q_head];
-  if (p.tree.parents && p.alibi) o.distance = p.tree.first + int64_t{depth_of(p.tree, r.query)} - key;
+  if (features::masks && p.bias.data)
+    o.bias = p.bias.data + r.q_head * p.bias.head + r.query * p.bias.row + n;
+  if (features::masks && p.mask.data)
+    o.mask = p.mask.data + r.q_head * p.mask.head + r.query * p.mask.row + n;
+  if (features::alibi && p.alibi) {
+    o.slope = p.alibi[r.q_head];
+    if (features::trees && p.tree.parents)
+      o.distance = p.tree.first + int64_t{depth_of(p.tree, r.query)} - key;
+  }
   return o;
 }
 
@@ -118,7 +123,7 @@ static inline key_options options_in(const fixed_plan& p, const fixed_row& r, in
                                      const seen_of_block& seen, path_in_block& path) {
   const int64_t at = block * fixed_block;
   key_options o = options_of(p, r, kv_head, at + seen.first);
-  if (!touches(p.tree, at, fixed_block)) return o;
+  if (!p.in_tree(at, fixed_block)) return o;
   find_path(p.tree, r.query, at, fixed_block, {path.shown, path.behind, &path.special});
   uint8_t* const shown = path.shown + seen.first;
   if (o.mask)
@@ -161,7 +166,7 @@ static inline int32_t octaves_with(const key_options& o, const fixed_plan& p, co
 // may be looked up.
 static inline const int16_t* value_weights_of(const fixed_plan& p, int32_t kv_head, int64_t block) {
   if (!p.value_weights.data) return nullptr;
-  if (p.segments) return p.offer->segments->value_weights(p, kv_head, block * fixed_block);
+  if (p.in_segments()) return p.offer->segments->value_weights(p, kv_head, block * fixed_block);
   return p.value_weights.data + kv_head * p.value_weights.head +
          static_cast<ptrdiff_t>(block * fixed_block - p.see.first_key);
 }

@@ -57,7 +57,7 @@ class s16_row {
 
   void begin() {
     reference_ = fixed_lowest_reference;
-    if (!p_.sinks) return;
+    if (!p_.has_sinks()) return;
     const int64_t t = int64_t{limit_octaves(p_.sinks[row_.q_head])} * (1 << finer());
     reference_ = whole_octaves(t);
     sum_ = weight_of_octaves(t);
@@ -157,6 +157,6 @@ size_t s16_scratch(const fixed_plan& p, int32_t) {
 }
 
 } // namespace
-const fixed_kernel fixed_s16_kernel = {FOVEA_FIXED_SCALAR, 1, s16_scratch, attend_s16, {}, {}, 0};
+const fixed_kernel fixed_s16_kernel = {FOVEA_FIXED_SCALAR, 1, s16_scratch, attend_s16};
 } // namespace fovea::fixed
 #endif

@@ -13,17 +13,18 @@ struct bytes_of_segment {
 
 int32_t place_segment(const fixed_plan& p, const fovea_segment& s, bytes_of_segment& bytes) {
   const int32_t tokens = up_to(s.keys, fixed_block);
-  extent k{p.kv_heads, tokens, 0, 0, p.depth}, v{p.kv_heads, tokens, 0, 0, p.width};
-  extent multipliers{p.kv_heads, s.keys, 0, 0, 1}, weights = multipliers;
+  const tensor_counts k{p.kv_heads, tokens, p.depth, 0, false}, v{p.kv_heads, tokens, p.width, 0, false},
+      multipliers{p.kv_heads, s.keys, 1, 2, false}, weights{p.kv_heads, s.keys, 1, 1, false};
+  byte_rows rows;
   bytes = {};
-  if (const int32_t reason = place(s.k, s.k_head_stride, 0, 1, false, k, bytes.at[0])) return reason;
-  if (const int32_t reason = place(s.v, s.v_head_stride, 0, 1, false, v, bytes.at[1])) return reason;
+  if (const int32_t reason = check_tensor(s.k, s.k_head_stride, 0, k, rows, bytes.at[0])) return reason;
+  if (const int32_t reason = check_tensor(s.v, s.v_head_stride, 0, v, rows, bytes.at[1])) return reason;
   if (p.multipliers.data)
-    if (const int32_t reason = place(s.key_multipliers, s.table_head_stride, 0, 4, false, multipliers,
-                                     bytes.at[2]))
+    if (const int32_t reason = check_tensor(s.key_multipliers, s.table_head_stride, 0, multipliers, rows,
+                                            bytes.at[2]))
       return reason;
   if (!p.value_weights.data) return FOVEA_OK;
-  return place(s.value_weights, s.table_head_stride, 0, 2, false, weights, bytes.at[3]);
+  return check_tensor(s.value_weights, s.table_head_stride, 0, weights, rows, bytes.at[3]);
 }
 
 // Sums are rounded for the keys that are there, however far the sequence has come.

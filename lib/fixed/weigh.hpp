@@ -112,7 +112,7 @@ __attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block,
 // multipliers. No row sees more.
 template <class Form>
 uint64_t usual_rows(const tile_state<Form>& t, int64_t at, int n, bool all) {
-  if (t.p.mask.data || touches(t.p.tree, at, fixed_block)) return 0;
+  if (t.p.mask.data || t.p.in_tree(at, fixed_block)) return 0;
   const bool by_key = t.by_key && !t.multipliers;
   if (!by_key && all) return rows_from(0, t.job.rows);
   uint64_t usual = 0;

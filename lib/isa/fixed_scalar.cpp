@@ -25,8 +25,7 @@ struct plain_core {
 };
 
 } // namespace
-const fixed_kernel fixed_scalar_kernel = {
-    FOVEA_FIXED_SCALAR, 1, reference_scratch, attend_reference, {}, {}, 0};
+const fixed_kernel fixed_scalar_kernel = {FOVEA_FIXED_SCALAR, 1, reference_scratch, attend_reference};
 const fixed_product fixed_scalar_product = row_product<plain_core>::exact(FOVEA_FIXED_SCALAR);
 const fixed_layer fixed_scalar_layer = layer_of<row_product<plain_core>>::at(FOVEA_FIXED_SCALAR);
 const fixed_scaling fixed_scalar_scaling = fixed_scaling_of<group_product<row_product<plain_core>>>(

@@ -14,7 +14,7 @@ struct dsp_core {
   using element = int16_t;
   static constexpr int most_rows = 2, lanes[] = {0, 4, 2}, high_words = 4;
   static constexpr int panel_alignment = 4, query_alignment = 4; // of LDRD and of LDR
-  static constexpr bool scales_fours = true;
+  static constexpr bool scales_fours = true, scales_and_narrows = true;
   // Four elements of a row stand in the order that SXTB16 gives to bytes: 0 2 1 3.
   static int place(int rows, int g, int i) { return (i & ~3) * rows + g * 4 + ((i & 1) << 1 | (i & 2) >> 1); }
 

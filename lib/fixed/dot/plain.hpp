@@ -3,6 +3,12 @@
 #pragma once
 #include "fixed/compact.hpp"
 
+#if defined(__clang__)
+#define FOVEA_NO_CLONE
+#else
+#define FOVEA_NO_CLONE __attribute__((noclone))
+#endif
+
 namespace fovea::fixed {
 
 template <class Core>
@@ -42,6 +48,7 @@ struct plain_dot : Core {
 
   FOVEA_HOT static int32_t largest(const int32_t* t, int keys) {
     int32_t top = *t;
+    t = in_pairs(t);
     for (const int32_t* end = t + keys; t != end; t += 4)
 #pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) top = top < t[j] ? t[j] : top;
@@ -49,7 +56,7 @@ struct plain_dot : Core {
   }
 
   // Scores from .. to - 1.
-  FOVEA_COLD static void hide(int32_t* s, int from, int to, int32_t absent) {
+  static FOVEA_COMPACT void hide(int32_t* s, int from, int to, int32_t absent) {
     for (; from < to; ++from) s[from] = absent;
   }
 
@@ -92,12 +99,11 @@ struct plain_dot : Core {
 
   static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, const fixed_plan& p,
                                   unsigned char* out) {
-    high_products(acc, p.width, f.multiplier, f.left);
-    const int32_t half = (1 << (f.shift - 1)) - f.zero;
+    if (!Core::scales_and_narrows) high_products(acc, p.width, f.multiplier, f.left);
     if (p.out_type == FOVEA_FIXED_S8)
-      narrow(acc, half, f.shift, p.zero_out, reinterpret_cast<int8_t*>(out), p.v_dim);
+      narrow(acc, f, p, reinterpret_cast<int8_t*>(out));
     else
-      narrow(acc, half, f.shift, p.zero_out, reinterpret_cast<int16_t*>(out), p.v_dim);
+      narrow(acc, f, p, reinterpret_cast<int16_t*>(out));
   }
 
   // Scores become octaves in place before weights are computed: for both at once there are too few registers.
@@ -133,8 +139,9 @@ struct plain_dot : Core {
  private:
   // Numbers of a row begin at a multiple of 64 bytes. Compilers that may not use unaligned access take LDRD
   // only where they know the alignment.
-  static FOVEA_COMPACT int32_t* in_pairs(int32_t* x) {
-    return static_cast<int32_t*>(__builtin_assume_aligned(x, 8));
+  template <class T>
+  static FOVEA_COMPACT T* in_pairs(T* x) {
+    return static_cast<T*>(__builtin_assume_aligned(x, 8));
   }
 
   FOVEA_HOT static bool weigh_row(const int32_t* t, int keys, int32_t base, element* to, int rows,
@@ -146,35 +153,42 @@ struct plain_dot : Core {
   }
 
   template <class T>
-  FOVEA_HOT static void narrow(const int32_t* x, int32_t half, int shift, int32_t zero, T* out,
-                               int32_t count) {
-    for (const T* end = out + count; out != end; ++out)
-      *out = static_cast<T>(Core::template saturate<8 * sizeof(T)>(((*x++ + half) >> shift) + zero));
+  FOVEA_HOT static void narrow(const int32_t* x, const output_factor& f, const fixed_plan& p, T* out) {
+    const int32_t half = (1 << (f.shift - 1)) - f.zero, multiplier = f.multiplier, zero = p.zero_out;
+    const int shift = f.shift, left = f.left;
+    for (const T* end = out + p.v_dim; out != end; ++out) {
+      const int32_t acc = *x++,
+                    y = Core::scales_and_narrows ? Core::high_word(left_shift(acc, left), multiplier) : acc;
+      *out = static_cast<T>(Core::template saturate<8 * sizeof(T)>(((y + half) >> shift) + zero));
+    }
   }
 
-  // to[g][lane] += sum over depth of a[g] * panel[lane]; sixteen lanes a panel, which may be deeper.
+  // to[g][lane] += sum over depth of a[g] * panel[lane]; sixteen lanes a panel, which may be deeper. The
+  // functions below have the same arguments, so that this one passes them on where they stand.
   FOVEA_COLD static void add(int rows, const element* a, const int8_t* panel, int depth, int panel_depth,
                              int32_t* to, int stride, int count) {
     if (Core::panel_alignment > 1 && reinterpret_cast<uintptr_t>(panel) % Core::panel_alignment)
       add_bytes(rows, a, panel, depth, panel_depth, to, stride, count);
     else if (rows == 1)
-      add_tiles<1>(a, panel, depth, panel_depth, to, stride, count);
+      add_tiles<1>(rows, a, panel, depth, panel_depth, to, stride, count);
     else
-      add_tiles<Core::most_rows>(a, panel, depth, panel_depth, to, stride, count);
+      add_tiles<Core::most_rows>(rows, a, panel, depth, panel_depth, to, stride, count);
   }
 
+  // Panels at any address: eight elements of each lane at a time are copied to an aligned place.
   FOVEA_COLD static void add_bytes(int rows, const element* a, const int8_t* panel, int depth,
                                    int panel_depth, int32_t* to, int stride, int count) {
-    for (int lane = 0; lane < count; ++lane)
-      for (int g = 0; g < rows; ++g)
-        for (int i = 0; i < depth; ++i)
-          to[g * stride + lane] += a[Core::place(rows, g, i)] *
-                                   panel[(lane & ~15) * panel_depth + in_panel(lane & 15, i)];
+    alignas(4) int8_t piece[8 * 16];
+    for (int lane = 0; lane < count; lane += 16, panel += 16 * panel_depth)
+      for (int i = 0; i < depth; i += 8) {
+        for (int b = 0; b < 8 * 16; ++b) piece[b] = panel[16 * i + b];
+        add(rows, a + i * rows, piece, 8, 8, to + lane, stride, count - lane < 16 ? count - lane : 16);
+      }
   }
 
   template <int G>
-  FOVEA_HOT static void add_tiles(const element* a, const int8_t* panel, int depth, int panel_depth,
-                                  int32_t* to, int stride, int count) {
+  FOVEA_HOT FOVEA_NO_CLONE static void add_tiles(int, const element* a, const int8_t* panel, int depth,
+                                                 int panel_depth, int32_t* to, int stride, int count) {
     constexpr int lanes = Core::lanes[G];
     to = in_pairs(to), stride &= ~1;
     for (const int32_t* end = to + count; to != end; panel += 16 * (panel_depth - 4)) {
@@ -199,6 +213,7 @@ struct plain_dot : Core {
 template <class Element, class Core>
 struct plain_weights {
   static constexpr bool scales_fours = false;
+  static constexpr bool scales_and_narrows = true; // output, in one loop
   static constexpr int panel_alignment = 1, query_alignment = 1;
   static FOVEA_COMPACT int32_t high_word(int32_t a, int32_t b) { return high_product(a, b); }
 
