@@ -76,16 +76,10 @@ struct lane_steps : row_steps<plain_of<Isa>> {
     return base::template weigh_by<lane_steps>(scores, from, to, sum);
   }
 
-  // Sixteen columns at a time, eight, then a register, of which the row may have fewer.
+  // Of the last register the row may have fewer columns.
   template <class Use>
   static FOVEA_INLINE void by_columns(int v_dim, Use use) {
-    int c = 0;
-    for (; c + 16 <= v_dim; c += 16) use(std::integral_constant<int, 16>{}, c);
-    if (c + 8 <= v_dim) {
-      use(std::integral_constant<int, 8>{}, c);
-      c += 8;
-    }
-    for (; c < v_dim; c += lanes) use(std::integral_constant<int, lanes>{}, c);
+    base::template by_columns<lanes>(v_dim, use);
   }
   template <int Columns>
   static FOVEA_INLINE int columns_from(int c, int v_dim) {

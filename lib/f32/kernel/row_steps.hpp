@@ -276,8 +276,8 @@ struct row_steps {
       add_rows<decltype(columns)::value>(weights, count, v + c, stride, o + c, opens, f);
     });
   }
-  // Calls use(columns, c) for columns 0 .. v_dim-1: sixteen at a time, eight, then one by one.
-  template <class Use>
+  // Calls use(columns, c) for columns 0 .. v_dim-1: sixteen at a time, eight, then `Least`.
+  template <int Least = 1, class Use>
   static FOVEA_INLINE void by_columns(int v_dim, Use use) {
     int c = 0;
     for (; c + 16 <= v_dim; c += 16) use(std::integral_constant<int, 16>{}, c);
@@ -285,7 +285,7 @@ struct row_steps {
       use(std::integral_constant<int, 8>{}, c);
       c += 8;
     }
-    for (; c < v_dim; ++c) use(std::integral_constant<int, 1>{}, c);
+    for (; c < v_dim; c += Least) use(std::integral_constant<int, Least>{}, c);
   }
   // How many of these the row has.
   template <int Columns>
