@@ -50,7 +50,7 @@ TEST_CASE("stored: all halves as values, and all results that are halves") {
   });
 }
 
-// What the tests round by, against the definition: each half, its neighbours, what lies between them, and noise.
+// What the tests round by, against the definition: each half, its neighbours, what lies between, and noise.
 TEST_CASE("stored: the rounding of the tests is the definition") {
 #if defined(FOVEA_SMALL)
   constexpr uint32_t stride = 67;
