@@ -118,11 +118,13 @@ long_tests_of_kernels="stored:*the*bits*of*floats,stored:*sums*,stored:*segments
 every_profile*stored*,int8:*every*ISA*,int8:*a*block*that*ends*,int8:*float*output*"
 
 # How much of the tests a run takes: `all`, `kernels` without the longest of common code, or `short` without any of the longest. Each kernel
-# has one core that runs the longest tests of it; where an old and a new core share a kernel, it is the one with more kernels.
+# has one core that runs the longest tests of it; where an old and a new core share a kernel, it is the one with more kernels. `most`: without
+# two more, which take minutes on emulated vectors of RISC-V.
 extent_of() {
   case $1-$2 in
     host-* | m4-*) echo all ;;
-    a72-neon64 | m55-helium | m55-integers | m0-integers | armv7-integers | a76-integers-max) echo kernels ;;
+    rv64v-rvv) echo most ;;
+    a72-neon64 | armv7-neon | m55-helium | m55-integers | m0-integers | armv7-integers | a76-integers-max) echo kernels ;;
     *) echo short ;;
   esac
 }
@@ -132,6 +134,10 @@ test_extent() {
     kernels)
       some=--test-case-exclude=$long_tests_of_common_code why="without the longest tests of common code, which run on this machine and on m4" \
         test_isa "$@"
+      ;;
+    most)
+      some=--test-case-exclude=$long_tests_of_common_code,stored:*the*bits*of*floats,fewer_columns_have* \
+        why="without the longest tests of common code, of stored types and of widths, which run on this machine and on m4" test_isa "$@"
       ;;
     short)
       some=--test-case-exclude=$long_tests_of_common_code,$long_tests_of_kernels \
