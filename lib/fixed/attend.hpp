@@ -7,6 +7,7 @@
 #include "fixed/finish.hpp"
 #include "fixed/float_output.hpp"
 #include "fixed/kernel.hpp"
+#include "fixed/one_row.hpp"
 #include "fixed/score.hpp"
 #include "fixed/value.hpp"
 #include "fixed/weigh.hpp"
@@ -90,11 +91,6 @@ void begin_heads(tile_state<Form>& t, bool same_keys) {
     head = 0, ++query;
     if (!same_keys) keys = seen_by(t.p.see, query);
   }
-}
-
-template <class Form>
-FOVEA_INLINE void clear(int32_t* o, ptrdiff_t count) {
-  for (ptrdiff_t i = 0; i < count; i += Form::lanes) Form::store(o + i, Form::spread(0));
 }
 
 template <class Form>
@@ -200,7 +196,17 @@ void attend_tile(const fixed_job& job) {
   const fixed_row &first = t.rows[0], &last = t.rows[job.rows - 1];
   for (int32_t block = 0; (block = next_block(t.p, first, last, block)) * fixed_block < last.to;
        block += fixed_run_blocks) {
-    block -= block % fixed_run_blocks;
+    if constexpr (attends_one_row<Form>)
+      if (takes_one_row(t, block)) {
+        if constexpr (begins_sums<Form>)
+          if (t.unwritten) clear<Form>(t.o, t.p.width), t.unwritten = 0;
+        const int32_t end = job.panels->one_at_a_time() ? block + 1 : block_of(last.to + fixed_block - 1);
+        t.p.multipliers.data ? attend_one_row<Form, true>(t, block, end)
+                             : attend_one_row<Form, false>(t, block, end);
+        block = end - fixed_run_blocks;
+        continue;
+      }
+    if (!attends_one_row<Form> || job.rows > 1) block -= block % fixed_run_blocks;
     attend_run(t, block);
   }
   if constexpr (begins_sums<Form>) // rows without values

@@ -6,6 +6,11 @@
 
 namespace fovea::fixed {
 
+template <class Form>
+FOVEA_INLINE void clear(int32_t* o, ptrdiff_t count) {
+  for (ptrdiff_t i = 0; i < count; i += Form::lanes) Form::store(o + i, Form::spread(0));
+}
+
 // Registers of one row and column.
 template <class Form>
 struct sum_registers {
