@@ -20,21 +20,38 @@ struct last_shape<fixed_shapes<Last>> {
 template <class Form>
 using one_row_shape = typename last_shape<typename Form::shapes>::type;
 
-// One row times N columns side by side. A tile reads several panels at once, which hardware prefetchers do
-// not follow: lines are prefetched into L1, Ahead bytes ahead, in the order of memory.
-template <class Dot, int Step, int Ahead, class Byte, int N>
-FOVEA_INLINE void multiply_one_row(const typename Dot::element* a, const Byte* b, ptrdiff_t panel, int depth,
-                                   tile_sums<Dot, 1, N>& acc) {
-  constexpr int lines = Ahead ? N / Dot::slices : 0, turn = 8; // divides depth
-  const char* ahead = reinterpret_cast<const char*>(b) + Ahead;
-  for (int k = 0; k < depth; k += turn)
+// One row times the sixteen lanes of a panel. Panels are read one after the other, because cores prefetch one
+// stream of memory better than four. Steps join Chains sums in turn, so that no product waits for the one
+// before it: as many registers of sums as the columns of the shape would take.
+template <class Form, class Dot, int Step, int Chains, class Byte>
+FOVEA_INLINE void multiply_one_row(const typename Dot::element* a, const Byte* b, int depth, int32_t start,
+                                   typename Form::reg (&x)[16 / Form::lanes]) {
+  constexpr int S = Dot::slices, each = 16 / S / Form::lanes, steps = Chains < 2 ? 2 : Chains;
+  static_assert(16 % (steps * Dot::deep) == 0, "depths are multiples of 16");
+  tile_sums<Dot, 1, S> acc[Chains];
 #pragma GCC unroll 4
-    for (int i = 0; i < turn; i += Dot::deep, a += Step, b += 16 * Dot::deep, ahead += 64 * lines) {
+  for (int c = 0; c < Chains; ++c)
 #pragma GCC unroll 4
-      for (int line = 0; line < lines; ++line) __builtin_prefetch(ahead + 64 * line, 0, 3);
-      column_cursor<Dot, Byte, N> here(b, panel);
-      multiply_chunk<Dot, 0, 0, Byte>(a, here, acc);
+    for (int i = 0; i < S; ++i) Dot::begin(acc[c].row[0][i].at, [&](int) { return c ? 0 : start; });
+  for (int k = 0; k < depth; k += steps * Dot::deep)
+#pragma GCC unroll 4
+    for (int i = 0; i < steps; ++i, a += Step, b += 16 * Dot::deep) {
+      column_cursor<Dot, Byte, S> here(b, 0);
+      multiply_chunk<Dot, 0, 0, Byte>(a, here, acc[i % Chains]);
     }
+#pragma GCC unroll 4
+  for (int i = 0; i < S; ++i) {
+    typename Form::reg total[each], more[each];
+    Dot::fold(acc[0].row[0][i].at, 0, total);
+#pragma GCC unroll 4
+    for (int c = 1; c < Chains; ++c) {
+      Dot::fold(acc[c].row[0][i].at, 0, more);
+#pragma GCC unroll 4
+      for (int j = 0; j < each; ++j) total[j] = Form::add(total[j], more[j]);
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < each; ++j) x[i * each + j] = total[j];
+  }
 }
 
 // Distances of the first n keys of a block, rounded up to a tile.
@@ -44,21 +61,22 @@ FOVEA_INLINE void measure_one_row(const tile_state<Form>& t, const typename Form
                                   const typename Form::key_byte* keys, const int32_t* multipliers, int n,
                                   int16_t* distances) {
   using dot = typename Form::keys_dot;
-  constexpr int N = one_row_shape<Form>::key_columns, lanes = 16 / dot::slices;
+  constexpr int panels = one_row_shape<Form>::key_columns / dot::slices, each = 16 / Form::lanes;
   const fixed_row& row = t.rows[0];
   const int depth = t.p.depth;
-  const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(depth);
-  for (int key = 0; key < n; key += N * lanes) {
-    tile_sums<dot, 1, N> acc;
+  for (int key = 0; key < n; key += 16 * panels) {
+    typename Form::reg scores[panels * each];
 #pragma GCC unroll 4
-    for (int i = 0; i < N; ++i) dot::begin(acc.row[0][i].at, [&](int) { return row.start; });
-    multiply_one_row<dot, dot::deep, one_row_shape<Form>::ahead>(t.q, keys + key / 16 * panel, panel, depth,
-                                                                 acc);
-    row_scores<Form, N> scores(acc.row[0], 0);
+    for (int i = 0; i < panels; ++i, keys += 16 * static_cast<ptrdiff_t>(depth)) {
+      typename Form::reg x[each];
+      multiply_one_row<Form, dot, dot::deep, panels>(t.q, keys, depth, row.start, x);
+#pragma GCC unroll 4
+      for (int j = 0; j < each; ++j) scores[i * each + j] = x[j];
+    }
 #pragma GCC unroll 16
-    for (int i = 0; Multiplied && i < N * row_scores<Form, N>::each; ++i)
-      scores.x[i] = octaves_by<Form>(multipliers + key + i * Form::lanes, row, scores.x[i]);
-    w.template measure<Multiplied>(scores.x, scale, row.reference, distances + key);
+    for (int i = 0; Multiplied && i < panels * each; ++i)
+      scores[i] = octaves_by<Form>(multipliers + key + i * Form::lanes, row, scores[i]);
+    w.template measure<Multiplied>(scores, scale, row.reference, distances + key);
   }
 }
 
@@ -66,35 +84,19 @@ FOVEA_INLINE void measure_one_row(const tile_state<Form>& t, const typename Form
 template <class Form>
 FOVEA_INLINE void add_one_row(const tile_state<Form>& t, const typename Form::value_byte* values, int depth) {
   using dot = typename Form::values_dot;
-  constexpr int N = one_row_shape<Form>::value_columns, lanes = 16 / dot::slices;
-  constexpr ptrdiff_t panel = 16 * fixed_block;
+  constexpr int chains = one_row_shape<Form>::value_columns / dot::slices;
   const int width = t.p.width, spill = t.p.spill;
   const typename Form::reg half = Form::spread(spill ? 1 << (spill - 1) : 0);
   const auto by = Form::by(spill);
   const auto* const weights = t.weights_of(0, 0);
-  const auto add = [&](auto columns, int32_t* o) FOVEA_LAMBDA_INLINE {
-    constexpr int C = decltype(columns)::value;
-    tile_sums<dot, 1, C> acc;
+  int32_t *o = t.o, *const end = o + width;
+  for (; o != end; values += 16 * fixed_block) {
+    typename Form::reg sums[16 / Form::lanes];
+    multiply_one_row<Form, dot, tile_state<Form>::chunk_step, chains>(weights, values, depth, 0, sums);
 #pragma GCC unroll 4
-    for (int i = 0; i < C; ++i) dot::begin(acc.row[0][i].at, [](int) { return 0; });
-    multiply_one_row<dot, tile_state<Form>::chunk_step, one_row_shape<Form>::ahead>(weights, values, panel,
-                                                                                    depth, acc);
-#pragma GCC unroll 4
-    for (int i = 0; i < C; ++i, o += lanes) {
-      sum_registers<Form> sums;
-      dot::fold(acc.row[0][i].at, 0, sums.x);
-#pragma GCC unroll 4
-      for (int j = 0; j < sums.count; ++j) {
-        int32_t* const to = o + j * Form::lanes;
-        Form::store(to, Form::add(Form::load(to), Form::shift_right(Form::add(sums.x[j], half), by)));
-      }
-    }
-    values += C / dot::slices * panel;
-  };
-  int c = 0;
-  for (; c + N * lanes <= width; c += N * lanes) add(std::integral_constant<int, N>{}, t.o + c);
-  if constexpr (N * lanes > 16)
-    for (; c < width; c += 16) add(std::integral_constant<int, dot::slices>{}, t.o + c);
+    for (int j = 0; j < 16 / Form::lanes; ++j, o += Form::lanes)
+      Form::store(o, Form::add(Form::load(o), Form::shift_right(Form::add(sums[j], half), by)));
+  }
 }
 
 // Panels that are arranged serve many rows.

@@ -23,7 +23,7 @@ struct stored : avx512_registers {
   using values_dot = avx512vnni_values;
   using shapes = fixed_shapes<fixed_shape<12, 2, 3, 4>, fixed_shape<8, 2, 4, 2>,
                               fixed_shape<4, 4, 4, 2, 8192>, fixed_shape<3, 2, 3, 2, 8192>,
-                              fixed_shape<2, 2, 2, 2, 8192>, fixed_shape<1, 4, 1, 4, 4096>>;
+                              fixed_shape<2, 2, 2, 2, 8192>, fixed_shape<1, 4, 1, 4, 8192>>;
 };
 
 // Linear layers: up to eight rows read the weights once.
