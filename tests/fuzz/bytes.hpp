@@ -15,8 +15,9 @@ class bytes {
     const uint32_t low = byte();
     return low | byte() << 8;
   }
-  // low when the stream has ended. Takes as many bytes as the range needs.
+  // low when the stream has ended, or where nothing is between them. Takes as many bytes as the range needs.
   int32_t between(int32_t low, int32_t high) {
+    if (high < low) return low;
     const uint64_t count = static_cast<uint64_t>(int64_t{high} - low + 1);
     uint64_t x = byte();
     for (uint64_t reach = 256; reach < count; reach <<= 8) x = x << 8 | byte();

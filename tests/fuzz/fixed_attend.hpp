@@ -98,7 +98,7 @@ inline fovea_fixed_attention packed(const fovea_fixed_attention& a, bytes& in, m
 inline bool has_tables(const fovea_fixed_attention& a) {
   return a.head_scales != nullptr || a.key_multipliers.data != nullptr || a.value_weights.data != nullptr ||
          a.key_sums.data != nullptr || a.mask.data != nullptr || a.bias.data != nullptr ||
-         a.alibi != nullptr || a.sinks != nullptr;
+         a.alibi != nullptr || a.sinks != nullptr || pattern::parents(a) != nullptr;
 }
 
 // `call` is legal, owns its memory and is small.

@@ -17,9 +17,8 @@ struct exact_row {
 
 // Octaves in Q16 of key n, of any size.
 inline int64_t octaves_of(const fixed_reference::call& x, int32_t h, int32_t i, int32_t n) {
-  const wide distance = x.position(i) - x.a.first_key - n;
   wide t = ((wide{x.score(h, i, n)} * x.multiplier(h, n)) >> x.scale(h).score_shift) + x.bias(h, i, n);
-  if (x.a.alibi != nullptr) t -= wide{x.a.alibi[h]} * (distance < 0 ? -distance : distance);
+  if (x.a.alibi != nullptr) t -= wide{x.a.alibi[h]} * x.distance(i, n);
   const wide limit = (1 << 28) - 1;
   return static_cast<int64_t>(t < -limit ? -limit : t > limit ? limit : t);
 }

@@ -116,8 +116,8 @@ struct magnitudes {
 // docs/numerics.md, section 7: where the promise of accuracy ends. Sizes are upper bounds, so some calls are
 // left out for nothing.
 inline double far_from(const fovea_attention& a) { // no key is further from a query
-  return std::fabs(static_cast<double>(reference::position(a, 0))) + a.queries + a.first_key +
-         static_cast<double>(a.keys);
+  const int64_t first = a.queries > 0 ? reference::position(a, 0) : 0;
+  return std::fabs(static_cast<double>(first)) + a.queries + a.first_key + static_cast<double>(a.keys);
 }
 struct score_sizes {
   double highest, largest; // of scores, and of their absolute values

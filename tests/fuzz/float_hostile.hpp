@@ -41,14 +41,14 @@ inline void change_number(fovea_attention& a, bytes& in) {
                              &a.part.count,
                              &a.isa,
                              &a.ring,
-                             &a.q.reserved,
-                             &a.k.reserved,
+                             &a.q.zero_point,
+                             &a.k.zero_point,
                              &a.q.dtype,
                              &a.k.dtype,
                              &a.k.layout,
                              &a.q.layout,
                              &a.v.zero_point,
-                             &a.v.reserved,
+                             &a.v.dtype,
                              &a.out.dtype,
                              &a.out.reserved,
                              &a.out.zero_point,
@@ -57,7 +57,7 @@ inline void change_number(fovea_attention& a, bytes& in) {
                                     &a.k.token_stride,    &a.v.head_stride,       &a.v.token_stride,
                                     &a.out.head_stride,   &a.out.token_stride,    &a.mask.head_stride,
                                     &a.mask.query_stride, &a.k.scale_head_stride, &a.v.scale_token_stride};
-  float* const numbers[] = {&a.scale, &a.softcap, &a.out.scale};
+  float* const numbers[] = {&a.scale, &a.softcap, &a.out.scale, &a.v.scale_unit};
   switch (in.between(0, 3)) {
     case 0:
       *in.one_of(counts) = in.one_of(odd_counts);
@@ -118,6 +118,7 @@ inline void check_hostile(fovea_attention a, memory& all, bytes& in) {
   const int32_t status = fovea_check(&a);
   check_status(j.result(), status, in_words(a));
   if (status != FOVEA_OK) return check_refusal(a, status, all, in);
+  if (!is_of_floats(a)) return; // its memory was drawn for floats
   for (const range& x : j.inputs())
     if (!all.owns(x)) return;
   for (const range& x : j.outputs())

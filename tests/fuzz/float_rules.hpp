@@ -37,13 +37,13 @@ inline bool counts_are_legal(const fovea_attention& a, judge& j) {
 }
 
 inline void numbers_are_legal(const fovea_attention& a, judge& j) {
-  int32_t reserved = a.ring | a.q.reserved | a.k.reserved | a.v.reserved | a.out.reserved |
-                     a.weights.reserved;
+  int32_t reserved = a.ring | a.out.reserved | a.weights.reserved;
   j.forbid(reserved != 0, "a reserved word");
   j.forbid((a.flags & ~(FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW | FOVEA_SCALE)) != 0, "an unknown flag");
   for (const fovea_in* in : {&a.q, &a.k, &a.v}) {
+    const bool unit = in->scale_unit < 0 || !(in->scale_unit <= 0); // or no number
     const bool numbers = in->scales != nullptr || in->scale_head_stride != 0 || in->scale_token_stride != 0 ||
-                         in->zero_point != 0;
+                         in->zero_point != 0 || unit;
     j.forbid(in->dtype != FOVEA_F32 || numbers, "integers");
     j.forbid(in->layout != FOVEA_ROWS && !(in == &a.k && in->layout == FOVEA_PANELS), "an unknown layout");
     j.forbid(in->head_stride < 0 || in->token_stride < 0, "a negative stride");
@@ -102,8 +102,20 @@ inline wide partials_needed(
   return rows * pieces * 4 * (16 + reference::v_dim(a));
 }
 
+// Whether q, k, v and out are float32. Of other types only this is judged: whether there is such a type.
+inline bool is_of_floats(const fovea_attention& a) {
+  return (a.q.dtype | a.k.dtype | a.v.dtype | a.out.dtype) == FOVEA_F32;
+}
+inline void types_are_known(const fovea_attention& a, judge& j) {
+  for (int32_t dtype : {a.q.dtype, a.k.dtype, a.v.dtype, a.out.dtype})
+    j.forbid(dtype < FOVEA_F32 || dtype > FOVEA_I8, "a type that attention does not take");
+  j.forbid(a.q.dtype == FOVEA_I8 || a.out.dtype == FOVEA_I8, "integers");
+  j.leave_open(true, "another type than float32");
+}
+
 // `readable`: numbers of heads stand in memory that can be looked at.
 inline void judge_call(const fovea_attention& call, bool readable, judge& j) {
+  if (!is_of_floats(call)) return types_are_known(call, j);
   numbers_are_legal(call, j);
   if (!counts_are_legal(call, j) || j.decided()) return;
   const fovea_attention a = resolved(call);
