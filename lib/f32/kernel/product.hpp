@@ -109,7 +109,8 @@ FOVEA_INLINE void product_tile(const product_job& job, const strip& s, int32_t c
     return acc.each([&](int m, int n, auto& x)
                         FOVEA_LAMBDA_INLINE { x.store(y + m * stride + n * Shape::lanes); });
   }
-  alignas(Isa::lanes * sizeof(float)) float z[Shape::rows * width + (Isa::lanes > 1 ? 16 : 0)];
+  // finish_with loads whole vectors, also the last one: of sixteen, or of four plain floats.
+  alignas(Isa::lanes * sizeof(float)) float z[Shape::rows * width + (Isa::lanes > 1 ? 16 : 3)];
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(z + m * width + n * Shape::lanes); });
   finish_tile<Isa>(job, s, {z + fresh * width, row, count, c, width});
 }
