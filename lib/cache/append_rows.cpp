@@ -63,10 +63,15 @@ void append_numbers(appending& a, Key key, Value value, Narrow narrow) {
   keep(a, sum);
 }
 
+// A float in memory, whose bits are copied.
+struct __attribute__((may_alias)) float_word {
+  uint32_t bits;
+  operator uint32_t() const { return bits; }
+};
 void append_f32(appending& a) {
-  append_numbers<uint32_t>(
-      a, [&](int32_t g, int32_t i) { return a.k.row<uint32_t>(g, i); },
-      [&](int32_t g, int32_t i) { return a.v.row<uint32_t>(g, i); }, [](uint32_t x) { return x; });
+  append_numbers<float_word>(
+      a, [&](int32_t g, int32_t i) { return a.k.row<float_word>(g, i); },
+      [&](int32_t g, int32_t i) { return a.v.row<float_word>(g, i); }, [](float_word x) { return x; });
 }
 
 void append_halves(appending& a) {
