@@ -26,6 +26,8 @@ constexpr layer_case worst_cases[] = {
     {"a head of an odd size, half rotated", 17, 0, 2, 1, 131, 3, false, true, false, true, false, 66},
     {"heads of 24 that products cut by two", 7, 0, 5, 5, 24, 24, true, false, false, true, true},
     {"a context of one number", 4, 1, 3, 1, 2, 7, false, true, false, false, true},
+    {"heads of 17, whose rows take less memory side by side", 1, 0, 2, 2, 17, 17, false, false, false, false,
+     false},
     {"heads of 1,024", 2, 0, 1, 1, 1024, 1, false, false, true, false, false},
 };
 

@@ -1,5 +1,7 @@
 // Trees of drafts and chunks: the bits of the same call with a bool mask that says the same, and of the
 // written arithmetic, where positions count.
+#include <cmath>
+
 #include "isas.hpp"
 #include "numerics.hpp"
 #include "problem.hpp"
@@ -194,6 +196,25 @@ TEST_CASE("drafts_of_other_branches_do_not_matter") {
     }
     data::fill(p.k, 9, 1);
     data::fill(p.v, 10, 1);
+  });
+}
+
+TEST_CASE("a_score_of_minus_zero_stays_what_it_is_in_a_tree") {
+  problem p(shape("products that underflow").dims(5).lengths(5, 40).causal().weights(3));
+  const int16_t parents[] = {-1, 0, 0, 1, 2};
+  fovea_pattern tree = {};
+  tree.parents = parents;
+  for (int32_t i = 0; i < 5; ++i) data::fill_row(p.q, 0, i, 1e-30f);
+  for (int32_t j = 0; j < 40; ++j) data::fill_row(p.k, 0, j, -1e-30f);
+  isas::for_each([&](int32_t isa) {
+    if (!isas::promises_bits(isa)) return;
+    fovea_attention a = p.call(isa);
+    a.pattern = &tree;
+    for (size_t size : {fovea_scratch_least(&a), fovea_scratch_best(&a)}) {
+      const std::vector<float> results = solve(p, a, size);
+      for (size_t n = results.size() - 5 * 40; n < results.size(); ++n)
+        CHECK(std::signbit(results[n])); // minus infinity where hidden
+    }
   });
 }
 

@@ -114,7 +114,9 @@ size_t fovea_layer_scratch_least(const fovea_layer_call* call) {
   using namespace fovea::layer;
   layer_plan p;
   if (make_plan(call, purpose::run, p) || check(p)) return 0;
-  return with_alignment((p.call->stage ? 0 : bytes_of_rows(p, least_of(p))) + least_inner(p));
+  // All rows at once may stand side by side, and take less than a part of them.
+  const int64_t rows = fovea::smaller(bytes_of_rows(p, least_of(p)), bytes_of_rows(p, whole_of(p)));
+  return with_alignment((p.call->stage ? 0 : rows) + least_inner(p));
 }
 
 size_t fovea_layer_scratch_best(const fovea_layer_call* call) {

@@ -112,7 +112,8 @@ inline void judge_floats(const float_rows_call& q, int32_t kind, judge& j) {
   if (j.decided()) return;
   const range table = range_of(q.table, 1, 0, 1, 0, static_cast<wide>(table_bytes(q, kind)), 1);
   const range out = range_of(q.out, 1, 0, 1, 0, static_cast<wide>(bytes_written(q, kind)), 1);
-  const bool in_place = may_be_in_place(kind) && q.out == q.rows.data && q.stride() == q.rows.dim;
+  const bool in_place = may_be_in_place(kind) && q.out == q.rows.data &&
+                        (q.rows.rows < 2 || q.stride() == q.rows.dim);
   if (!in_place) j.read(in);
   j.leave_open(q.out == nullptr || (table_bytes(q, kind) == 0 && q.table == nullptr), "nothing to write");
   if (writes_table(kind) || may_be_in_place(kind)) {

@@ -108,6 +108,9 @@ FOVEA_INLINE f32x16<Isa> with_alibi(const row_bias& row, int j, const f32x16<Isa
   });
 }
 
+// What is added to a score that a tree lets through: also a score of -0 stays what it is.
+constexpr float no_bias = -0.0f;
+
 FOVEA_INLINE float mask_at(const row_bias& m, int j) {
   return m.bias ? m.bias[j] : m.shown[j] ? 0 : minus_infinity;
 }
@@ -128,7 +131,10 @@ FOVEA_INLINE f32x16<Isa> read_mask(const row_bias& m, int j, int a, int b) {
   if (m.path) {
     const bool given = m.bias || m.shown;
     for (int i = 0; i < 16; ++i)
-      mask[i] = i < a || i >= b ? 0 : !m.path->shown[j + i] ? minus_infinity : given ? mask_at(m, j + i) : 0;
+      mask[i] = i < a || i >= b         ? 0
+                : !m.path->shown[j + i] ? minus_infinity
+                : given                 ? mask_at(m, j + i)
+                                        : no_bias;
   } else {
     for (int i = 0; i < 16; ++i) mask[i] = i < a || i >= b ? 0 : mask_at(m, j + i);
   }
@@ -158,7 +164,7 @@ FOVEA_INLINE float modified(const modifiers& m, const row_bias& row, int j, floa
   const bool given = features::masks && (row.bias || row.shown),
              hides = features::trees && path && (path->special >> n / 16 & 1);
   if (!given && !hides) return s;
-  const float bias = hides && !path->shown[n] ? minus_infinity : given ? mask_at(row, j) : 0;
+  const float bias = hides && !path->shown[n] ? minus_infinity : given ? mask_at(row, j) : no_bias;
   return bias == minus_infinity ? bias : Isa::max(Isa::fma(log2_e, bias, s), lowest);
 }
 
