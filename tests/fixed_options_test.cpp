@@ -121,7 +121,8 @@ TEST_CASE("int8: octaves about their limit, to the last bit") {
       }
 }
 
-// One to four rows have tiles of their own on some ISAs, which turn scores into octaves before they are stored.
+// One to four rows have tiles of their own on some ISAs, which turn scores into octaves before they store
+// them.
 // Each row has a scale of its own, and only these keys have multipliers.
 TEST_CASE("int8: multipliers of keys, for few rows that share them") {
   for (int32_t rows = 1; rows <= 5; ++rows)

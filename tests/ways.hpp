@@ -39,7 +39,7 @@ inline void check_parts(problem& p, const fovea_attention& whole, std::initializ
     CHECK(data::same_bits(p.results(), expected));
 
     count_products(whole);
-    if (whole.weights.data != nullptr) continue; // asks for whole rows
+    if (whole.weights.data != nullptr) continue; // returned weights are those of whole rows
     fovea_attention a = whole;
     a.part = {0, parts};
     a.partials_size = fovea_partials_size(&a);

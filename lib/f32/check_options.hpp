@@ -1,5 +1,5 @@
-// Validation of what a call asks for besides its tensors. plan.cpp alone includes it: compilers place what is
-// called once where it is called.
+// Validation of options: softcap, mask, ALiBi, sinks, and what a call returns besides its output. A part of
+// plan.cpp, so that compilers can inline functions with one caller.
 #pragma once
 #include "f32/check.hpp"
 #include "f32/kernel/exp2.hpp"

@@ -12,6 +12,12 @@
 #endif
 
 #if FOVEA_CORTEX_M_LOOPS
+// clang-format off
+// Powers of two in s8 .. s11, whose exponents are the low bits of r2 .. r5.
+#define FOVEA_POWERS \
+  "lsls r2, r2, #23\n\t" "lsls r3, r3, #23\n\t" "lsls r4, r4, #23\n\t" "lsls r5, r5, #23\n\t" \
+  "vmov s8, s9, r2, r3\n\t" "vmov s10, s11, r4, r5\n\t"
+// clang-format on
 namespace fovea::f32 {
 
 struct cortex_m_loops : isa_defaults {
@@ -97,12 +103,7 @@ struct cortex_m_loops : isa_defaults {
         FOVEA_EACH(FOVEA_TERM_2)
         FOVEA_EACH(FOVEA_TERM_3)
         FOVEA_EACH(FOVEA_TERM_4)
-        "lsls r2, r2, #23\n\t"
-        "lsls r3, r3, #23\n\t"
-        "lsls r4, r4, #23\n\t"
-        "lsls r5, r5, #23\n\t"
-        "vmov s8, s9, r2, r3\n\t"
-        "vmov s10, s11, r4, r5\n\t"
+        FOVEA_POWERS
         FOVEA_EACH(FOVEA_TIMES_POWER)
         FOVEA_EACH(FOVEA_WEIGHT)
         "vldmia %[sum], {s0-s3}\n\t"
@@ -176,12 +177,7 @@ struct cortex_m_loops : isa_defaults {
         FOVEA_EACH(FOVEA_TERM_3)
         FOVEA_EACH(FOVEA_TERM_4)
         FOVEA_EACH(FOVEA_TERM_5)
-        "lsls r2, r2, #23\n\t"
-        "lsls r3, r3, #23\n\t"
-        "lsls r4, r4, #23\n\t"
-        "lsls r5, r5, #23\n\t"
-        "vmov s8, s9, r2, r3\n\t"
-        "vmov s10, s11, r4, r5\n\t"
+        FOVEA_POWERS
         "vmov r2, r3, s0, s1\n\t"
         "vmov r4, r5, s2, s3\n\t"
         FOVEA_EACH(FOVEA_POWER)
@@ -217,4 +213,5 @@ struct cortex_m_loops : isa_defaults {
 };
 
 } // namespace fovea::f32
+#undef FOVEA_POWERS
 #endif
