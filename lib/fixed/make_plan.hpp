@@ -9,7 +9,7 @@ namespace {
 
 int32_t check_dims(const fovea_fixed_attention& a, fixed_plan& p) {
   p.kv_heads = a.kv_heads ? a.kv_heads : a.q_heads;
-  p.group = quotient(a.q_heads, p.kv_heads);
+  p.group = quotient(a.q_heads, p.kv_heads); // unsigned: 0 where kv_heads is negative or too large
   if (p.group * p.kv_heads != a.q_heads) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
   p.dim = a.dim, p.v_dim = a.v_dim ? a.v_dim : a.dim;
   p.depth = up_to(p.dim, 16), p.width = up_to(p.v_dim, 16);

@@ -52,7 +52,7 @@ struct fixed_visibility {
 };
 constexpr int32_t beyond_keys = 1 << 30; // also from any query on
 
-// What a build has left out, nobody asks for.
+// Calls that ask for what a build has left out are refused before they come here.
 constexpr seen seen_by(const fixed_visibility& see, int32_t query) {
   const auto within = [](int32_t x, int32_t low, int32_t high) {
     x = x < high ? x : high;
