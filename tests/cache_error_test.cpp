@@ -9,7 +9,7 @@ namespace {
 using floats = std::vector<float>;
 using fixed_cache::int8_block;
 
-constexpr int32_t status_of(int32_t reason, int32_t argument) { return reason | argument << 8; }
+using data::status_of;
 
 // A call by lot: numbers, options, and an int8 cache of the same tokens.
 struct drawn_call {

@@ -5,7 +5,7 @@ using namespace cache_test;
 
 namespace {
 
-constexpr int32_t status_of(int32_t reason, int32_t argument) { return reason | argument << 8; }
+using data::status_of;
 constexpr int32_t halves[] = {FOVEA_F16, FOVEA_BF16};
 
 // The image of docs/cache.md: K in panels of 16, V in rows.

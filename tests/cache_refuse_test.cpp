@@ -5,7 +5,7 @@ using namespace cache_test;
 
 namespace {
 
-constexpr int32_t status_of(int32_t reason, int32_t argument) { return reason | argument << 8; }
+using data::status_of;
 
 const cache_shape small = {"", 1, 2, 6, 4, 20, 0, 0};
 

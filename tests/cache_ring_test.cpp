@@ -7,7 +7,7 @@ using namespace cache_test;
 
 namespace {
 
-constexpr int32_t status_of(int32_t reason, int32_t argument) { return reason | argument << 8; }
+using data::status_of;
 
 struct ring_case {
   cache_shape s;

@@ -6,7 +6,7 @@ using namespace cache_test;
 
 namespace {
 
-constexpr int32_t status_of(int32_t reason, int32_t argument) { return reason | argument << 8; }
+using data::status_of;
 
 const cache_shape small = {"", 2, 2, 5, 3, 150, 0, 0};
 constexpr int32_t all_dtypes[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8};

@@ -8,6 +8,9 @@
 
 namespace data {
 
+// What a refused call returns.
+constexpr int32_t status_of(int32_t reason, int32_t argument) { return reason | argument << 8; }
+
 // A number in [-1, 1), a multiple of 2^-23, that depends on every bit of seed and index. Integers only: the
 // same on every machine.
 inline float noise(uint32_t seed, uint32_t index) {

@@ -6,7 +6,7 @@ using namespace fixed_cache;
 
 namespace {
 
-constexpr int32_t status_of(int32_t reason, int32_t argument) { return reason | argument << 8; }
+using data::status_of;
 
 int8_block cache_of(const cache_case& c, model& m, int32_t tokens) {
   const fovea_cache_shape shape = c.shape();

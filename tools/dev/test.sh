@@ -106,6 +106,7 @@ jobs_of() {
   case $1 in host | m4) echo "$1 left-out" ;; esac
   case $1 in a72 | m4 | m7 | m55) echo "$1 stories" ;; esac
   case $1 in m0 | m4 | m7 | m55) echo "$1 firmware" ;; esac
+  case $1 in a72 | m0 | m4) echo "$1 bench" ;; esac
 }
 
 # What shows that a choice of kernel and its bits are right.
@@ -117,14 +118,16 @@ int8*cache*random*,int8*cache*behind*,slices_have*,trees_drawn*,stories,*near*,a
 long_tests_of_kernels="stored:*the*bits*of*floats,stored:*sums*,stored:*segments*,fewer_columns_have*,batched_heads*,few_queries_of_each*,\
 every_profile*stored*,int8:*every*ISA*,int8:*a*block*that*ends*,int8:*float*output*"
 
-# How much of the tests a run takes: `all`, `kernels` without the longest of common code, or `short` without any of the longest. Each kernel
-# has one core that runs the longest tests of it; where an old and a new core share a kernel, it is the one with more kernels. `most`: without
-# two more, which take minutes on emulated vectors of RISC-V.
+# How much of the tests a run takes: `all`, `kernels` without the longest of common code, `short` without any of the longest, or `digests`, which
+# are bits and self tests alone. Each kernel has one core that runs the longest tests of it; where an old and a new core share a kernel, it is
+# the one with more kernels. `digests` do for scalar kernels of a core that runs the short tests with its vectors: a72, m7, m33 and riscv64 run
+# those tests with scalar ones. `most`: without two more, which take minutes on emulated vectors of RISC-V.
 extent_of() {
   case $1-$2 in
     host-* | m4-*) echo all ;;
     rv64v-rvv) echo most ;;
     a72-neon64 | armv7-neon | m55-helium | m55-integers | m0-integers | armv7-integers | a76-integers-max) echo kernels ;;
+    a53-scalar | a76-scalar | armv7-scalar | m55-scalar) echo digests ;;
     *) echo short ;;
   esac
 }
@@ -143,6 +146,7 @@ test_extent() {
       some=--test-case-exclude=$long_tests_of_common_code,$long_tests_of_kernels \
         why="without the longest tests, which one core with each kernel runs" test_isa "$@"
       ;;
+    digests) some=$digests_and_choice why="digests and self tests, as other cores run the short tests of scalar kernels" test_isa "$@" ;;
   esac
 }
 
@@ -156,6 +160,15 @@ without_vectors() {
 }
 
 run_job() {
+  if [ "$1-$2" = all-builders ]; then
+    builders | while read -r target name; do "$root/dev" job "$target" "$name" </dev/null; done
+    return
+  fi
+  job "$@"
+  save_seconds "$@"
+}
+
+job() {
   case $1-$2 in
     *-freestanding) test_command "$1" freestanding ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^freestanding$' ;;
     *-programs) test_command "$1" programs ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R '^(example|tool|bench)_' ;;
@@ -169,6 +182,7 @@ run_job() {
     m0-symbols | m3-symbols | rv32-symbols) test_command "$1" symbols tools/check/integers_only "build/$1/tests/freestanding" ;;
     *-stories) test_command "$1" stories check_stories "$1" ;;
     *-model) test_command "$1" model check_model ;;
+    *-bench) check_bench "$1" ;;
     *-linked) test_command "$1" linked tools/check/linked "build/$1" ;;
     *-left-out) test_command "$1" left-out tools/check/left_out "$1" ;;
     *-symbols) test_command "$1" symbols tools/check/symbols "build/$1/lib/libfovea.a" ;;
@@ -177,6 +191,38 @@ run_job() {
     a76-integers-max) FOVEA_QEMU_CPU=max test_extent "$1" "$2" integers ;; # a CPU newer than any board, for i8mm
     *) test_extent "$1" "$2" ;;
   esac
+}
+
+# CPU seconds of what this shell has run, for build/report/seconds: where the time of all tests goes.
+save_seconds() {
+  mkdir -p "$report_dir/times"
+  times >"$report_dir/times/$1 $2"
+}
+seconds_by_step() {
+  for step in "$report_dir"/times/*; do
+    tr -c '0-9.\n' ' ' <"$step" | awk -v step="${step##*/}" 'END { printf "%.1f %s\n", 60 * $1 + $2 + 60 * $3 + $4, step }'
+  done | sort -rn >"$report_dir/seconds"
+  awk '{ all += $1 } $2 == "build" { built += $1 } END { printf "%.1f CPU minutes, %.1f of them for builds", all / 60, built / 60 }' \
+    "$report_dir/seconds"
+}
+
+# Jobs that build, one after the other because some build in the same folders, and all together one of the jobs that run at a time.
+builders() { grep -E ' (cost|left-out|linked|bench)$' "$report_dir/jobs"; }
+
+# What runs at a time starts with the longest, so that none is left running alone.
+longest_jobs="host integration
+m4 scalar
+m55 helium
+a72 neon64
+armv7 neon
+m0 integers
+m4 integers
+rv64v rvv
+host programs"
+jobs_longest_first() {
+  echo "all builders"
+  echo "$longest_jobs" | grep -Fx -f "$report_dir/jobs" || true
+  { builders || true; echo "$longest_jobs"; } | grep -Fxv -f - "$report_dir/jobs"
 }
 
 test_all() {
@@ -191,7 +237,7 @@ test_all() {
       row "$target" - 0 0 0 1 - "$reason"
     else
       say "building $target"
-      if (build "$target"); then
+      if (build "$target" && save_seconds build "$target"); then
         jobs_of "$target" >>"$report_dir/jobs"
       else
         row "$target" - 1 0 1 0 - "does not build; see build/log/build-$target"
@@ -199,9 +245,7 @@ test_all() {
     fi
   done
   say "testing, $(cores) runs at a time"
-  sort -r "$report_dir/jobs" | xargs -n 2 -P "$(cores)" "$root/dev" job
-  for target in a72 m0 m4; do # alone, because they build in folders in which other jobs build, too
-    ! grep -q "^$target " "$report_dir/jobs" || check_bench "$target"
-  done
+  jobs_longest_first | xargs -n 2 -P "$(cores)" "$root/dev" job
+  say "$(seconds_by_step); build/report/seconds has each step"
   tools/check/table "$report_dir" $all_targets
 }

@@ -125,8 +125,9 @@ class Base:
             self.time_tests(stage)
 
     def join_tests(self, build, name):
-        folders = build / "tests/CMakeFiles"
-        objects = [o for part in (f"{name}_code", name, "fovea_test_main") for o in sorted((folders / f"{part}.dir").glob("**/*.o"))]
+        lists = [(build / f"tests/{part}_objects.txt").read_text().splitlines() for part in (f"{name}_code", "fovea_test_main")]
+        own = sorted((build / f"tests/CMakeFiles/{name}.dir").glob("**/*.o"))
+        objects = [o for o in [*sum(lists, []), *own] if str(o).endswith(".o")]  # not precompiled headers
         joined = self.folder / f"{name}.o"
         must(["ld", "-r", "-o", joined, *objects, build / "examples/minilm/libfovea_minilm.a"])  # which some tests are of
         return joined

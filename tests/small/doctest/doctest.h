@@ -121,7 +121,7 @@ void count_check(bool passed, bool required, const char* what, const char* file,
   static doctest::registered DOCTEST_JOINED(function, _registered)(doctest::test_name(__VA_ARGS__),   \
                                                                    __FILE__, __LINE__, function);     \
   static void function()
-#define TEST_CASE(...) DOCTEST_TEST(DOCTEST_JOINED(test_of_line_, __LINE__), __VA_ARGS__)
+#define TEST_CASE(...) DOCTEST_TEST(DOCTEST_JOINED(test_, __COUNTER__), __VA_ARGS__)
 
 #define DOCTEST_CHECK(required, text, ...) \
   doctest::count_check(static_cast<bool>(__VA_ARGS__), required, text, __FILE__, __LINE__)
