@@ -61,6 +61,35 @@ void check_stored(const shape& s, const stored::types& t, int32_t isa, uint32_t 
 std::vector<shape> more_shapes() {
   return {
       shape("decode").heads(4).dims(64).lengths(1, 300),
+      shape("one row of each head, an odd dim, values in two passes").heads(3).dims(21, 128).lengths(1, 537),
+      shape("one row of each head, tokens first")
+          .heads(5)
+          .dims(32, 64)
+          .lengths(1, 523)
+          .in(storage::tokens_first),
+      shape("one row of each head, a window that begins inside a panel")
+          .heads(3)
+          .dims(24, 64)
+          .lengths(1, 700)
+          .window(300, 0)
+          .keep_first(20)
+          .alibi(),
+      shape("one row of each head, a window that begins with a panel")
+          .heads(2)
+          .dims(24, 64)
+          .lengths(1, 700)
+          .window(299, 0),
+      shape("one row of each head, keys from inside a block")
+          .heads(3)
+          .dims(20, 64)
+          .lengths(1, 150)
+          .first_key(48),
+      shape("one row of each head, a mask").heads(3).dims(24, 64).lengths(1, 300).mask(mask_kind::shown),
+      shape("one row of each head, a bias").heads(2).dims(16, 64).lengths(1, 270).mask(mask_kind::bias),
+      shape("one row of each head, values of 96 columns").heads(2).dims(16, 96).lengths(1, 100),
+#if !defined(FOVEA_SMALL)
+      shape("one row of each head over two spans").heads(3).dims(20, 64).lengths(1, 4219),
+#endif
       shape("decode of a group of two").heads(4, 2).dims(64).lengths(1, 300),
       shape("decode of a group of three").heads(6, 2).dims(40, 24).lengths(1, 70),
       shape("decode of a group of four").heads(8, 2).dims(64).lengths(1, 530),

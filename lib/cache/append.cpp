@@ -11,8 +11,9 @@ FOVEA_ONCE int32_t check_rows(const opened& c, const fovea_in* in, int32_t token
                               rows& out) {
   if (!in) return FOVEA_NULL;
   const ptrdiff_t others = (in->dtype ^ dtype) | in->layout | in->zero_point | in->scale_head_stride |
-                           in->scale_token_stride | static_cast<int32_t>(bits_of(in->scale_unit));
-  if (others || in->scales) return FOVEA_UNSUPPORTED;
+                           in->scale_token_stride | static_cast<int32_t>(bits_of(in->scale_unit)) |
+                           reinterpret_cast<ptrdiff_t>(in->scales);
+  if (others) return FOVEA_UNSUPPORTED;
   byte_range bytes, image;
   extent e{c.shape().kv_heads, tokens, 0, 0, dim};
   // Rows of another dtype than the image's are floats, or refused by the caller.

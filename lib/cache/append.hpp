@@ -34,7 +34,7 @@ void drop(appending& a);
 // Commits the tokens and their checksum, after their bytes were written.
 void keep(appending& a, uint32_t sum);
 
-// Rows of int8 as they are; returns the checksum of the tokens.
-uint32_t write_int8(const appending& a);
+// Token i of the call, in rows of int8, goes to `place`; returns its checksum.
+uint32_t write_int8(const appending& a, int32_t i, int32_t place);
 
 } // namespace fovea::cache

@@ -1,5 +1,4 @@
-// Appending rows of int8 under one scale. Each word of a token goes into its panel and into the checksum at
-// once.
+// Appending rows of int8 under one scale.
 #include "common/build.hpp"
 
 #include "cache/append.hpp"
@@ -16,72 +15,60 @@ FOVEA_ONCE const unsigned char* copied(const int8_t* row, int32_t count, uint32_
   return to;
 }
 
-// Whole words of a row go to their places in a panel, and into the checksum.
+// So many sixteens of a row go to their places in a panel. Returns where the next one goes to.
 template <bool Values>
-__attribute__((noinline)) uint32_t put_words(unsigned char* to, const unsigned char* from, int32_t bytes,
-                                             uint32_t sum) {
+unsigned char* put_sixteens(unsigned char* to, const unsigned char* from, int32_t count) {
   using step = word_step<Values>;
-  const unsigned char* const end = from + bytes;
   do {
-    const unsigned char* last = from + 16; // behind which a gap is
-    if (!step::has_gaps || last > end) last = end;
-    unsigned char* at = to;
-    do {
-      const uint32_t word = token_words::load(from);
-      step::put(at, word);
-      sum = mix_word(sum, word);
-      at += step::of_word;
-      from += 4;
-    } while (from != last);
+#pragma GCC unroll 4
+    for (int32_t i = 0; i < 4; ++i, from += 4) step::put(to + i * step::of_word, token_words::load(from));
     to += step::of_four;
-  } while (from != end);
-  return sum;
+    __asm__("" : "+r"(to)); // else compilers compute its last value anew
+  } while (--count != 0);
+  return to;
 }
 
-// A row of K or V. Sixteens at whole words are read where they are. Others are copied: keys are filled up to
-// sixteen, values to a word.
-__attribute__((noinline)) uint32_t put_row(bool values, unsigned char* to, const int8_t* row, int32_t count,
+// A row of K or V. Sixteens at whole words are read where they are. Others are copied, with zeros behind the
+// last number, of which the checksum takes those up to a multiple of `step`.
+__attribute__((noinline)) uint32_t put_row(decltype(put_sixteens<false>)* put, int32_t step,
+                                           unsigned char* to, const int8_t* row, int32_t count,
                                            uint32_t sum) {
-  const int32_t step = values ? word_step<true>::of_four / 16 : word_step<false>::of_four / 16;
-  while (count > 0) {
+  do {
     uint32_t words[4];
     const unsigned char* from = reinterpret_cast<const unsigned char*>(row);
-    int32_t bytes = reinterpret_cast<uintptr_t>(row) % 4 == 0 ? down_to(count, 16) : 0;
-    if (bytes == 0) {
+    int32_t sixteens = count >> 4, bytes = sixteens * 16;
+    if (bytes == 0 || reinterpret_cast<uintptr_t>(row) % 4) {
       from = copied(row, count, words);
-      bytes = values && count < 16 ? up_to(count, 4) : 16;
+      bytes = up_to(count < 16 ? count : 16, step);
+      sixteens = 1;
     }
-    sum = values ? put_words<true>(to, from, bytes, sum) : put_words<false>(to, from, bytes, sum);
-    to += bytes * step; // or this was the last piece
+    sum = mix(sum, from, size_of(bytes));
+    to = put(to, from, sixteens);
     row += bytes;
     count -= bytes;
-  }
+  } while (count > 0);
   return sum;
 }
 
 } // namespace
 
-uint32_t write_int8(const appending& a) {
+uint32_t write_int8(const appending& a, int32_t i, int32_t place) {
   const opened& c = a.c;
   const layout& at = c.at();
   const size_t k_head = size_of(at.places) * size_of(at.depth),
                v_head = size_of(at.places) * size_of(at.width);
-  uint32_t sum = 0;
-  for (int32_t i = 0; i < a.tokens; ++i) {
-    const int32_t token = c.now.length + i, place = at.place(token);
-    uint32_t of_token = static_cast<uint32_t>(token);
-    unsigned char* keys = c.keys(0);
-    unsigned char* values = keys + size_of(c.shape().kv_heads) * k_head + value_begin(place, at.width);
-    keys += key_begin(place, at.depth);
-    for (int32_t g = 0; g < c.shape().kv_heads; ++g) {
-      of_token = put_row(false, keys, a.k.row<int8_t>(g, i), c.shape().dim, of_token);
-      of_token = put_row(true, values, a.v.row<int8_t>(g, i), c.shape().v_dim, of_token);
-      keys += k_head;
-      values += v_head;
-    }
-    sum += end_of_token(of_token);
-  }
-  return sum;
+  uint32_t sum = static_cast<uint32_t>(c.now.length + i);
+  unsigned char* keys = c.keys(0);
+  unsigned char* values = keys + size_of(c.shape().kv_heads) * k_head + value_begin(place, at.width);
+  keys += key_begin(place, at.depth);
+  int32_t g = 0;
+  do {
+    sum = put_row(put_sixteens<false>, 16, keys, a.k.row<int8_t>(g, i), c.shape().dim, sum);
+    sum = put_row(put_sixteens<true>, 4, values, a.v.row<int8_t>(g, i), c.shape().v_dim, sum);
+    keys += k_head;
+    values += v_head;
+  } while (++g < c.shape().kv_heads);
+  return end_of_token(sum);
 }
 
 } // namespace fovea::cache
@@ -92,7 +79,13 @@ int32_t fovea_cache_append_plain(void* image, const fovea_in* k, const fovea_in*
   appending a;
   if (const int32_t status = open_plain(image, a.c)) return status;
   if (const int32_t status = check_input(k, v, tokens, FOVEA_I8, a)) return status;
-  keep(a, write_int8(a));
+  if (tokens == 0) return FOVEA_OK;
+  uint32_t sum = 0;
+  int32_t i = 0;
+  do {
+    sum += write_int8(a, i, a.c.now.length + i);
+  } while (++i < tokens);
+  keep(a, sum);
   return FOVEA_OK;
 }
 

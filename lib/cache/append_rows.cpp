@@ -126,22 +126,29 @@ uint32_t size_bits(Row row, int32_t dim) {
   return twice >> 1;
 }
 
+// Of the first rows of a call, head by head: what has been checked is not looked through again.
+struct sizes_of_rows {
+  static constexpr int32_t count = 8; // one token of most decoders
+  uint32_t bits[count];
+};
 template <class Rows>
-int32_t check_sizes(const appending& a, Rows kept, int32_t dim, float largest) {
+int32_t check_sizes(const appending& a, Rows kept, int32_t dim, float largest, sizes_of_rows& sizes) {
+  int32_t row = 0;
   for (int32_t g = 0; g < a.c.shape().kv_heads; ++g)
     for (int32_t i = 0; i < a.tokens; ++i) {
       const uint32_t bits = size_bits(kept(g, i), dim);
       if (bits >= 0x7f800000u) return FOVEA_NOT_FINITE;
       if (bits > bits_of(largest)) return FOVEA_RANGE;
+      if (row < sizes_of_rows::count) sizes.bits[row++] = bits;
     }
   return FOVEA_OK;
 }
 
 // A row becomes words of four bytes, put(i, word), with zeros behind its end; returns its multiplier.
 template <class Row, class Put>
-__attribute__((always_inline)) inline int32_t quantize_row(Row row, int32_t dim, float largest,
+__attribute__((always_inline)) inline int32_t quantize_row(Row row, uint32_t size, int32_t dim, float largest,
                                                            int32_t greatest, Put put) {
-  const int32_t by = multiplier_for(float_of(size_bits(row, dim)), largest, greatest);
+  const int32_t by = multiplier_for(float_of(size), largest, greatest);
   const float step = static_cast<float>(by) * unit_of(largest, greatest);
   const auto byte = [&](int32_t n) __attribute__((always_inline)) {
     return uint32_t{static_cast<uint8_t>(quantize(row[n], step))};
@@ -161,8 +168,11 @@ int32_t append_quantised(appending& a, Key k) {
   const fovea_cache_shape& s = c.shape();
   const layout& at = c.at();
   const auto v = floats_of(a.v);
-  if (const int32_t reason = check_sizes(a, k, s.dim, s.k_largest)) return refusal(reason, FOVEA_ARG_K);
-  if (const int32_t reason = check_sizes(a, v, s.v_dim, s.v_largest)) return refusal(reason, FOVEA_ARG_V);
+  sizes_of_rows k_sizes, v_sizes;
+  if (const int32_t reason = check_sizes(a, k, s.dim, s.k_largest, k_sizes))
+    return refusal(reason, FOVEA_ARG_K);
+  if (const int32_t reason = check_sizes(a, v, s.v_dim, s.v_largest, v_sizes))
+    return refusal(reason, FOVEA_ARG_V);
   drop(a);
   uint32_t sum = 0;
   for (int32_t i = 0; i < a.tokens; ++i) {
@@ -179,9 +189,13 @@ int32_t append_quantised(appending& a, Key k) {
         put_word<true>(values, n, word);
         of_token = mix_word(of_token, word);
       };
-      const int32_t multiplier = quantize_row(k(g, i), s.dim, s.k_largest, s.score_multiplier, key);
+      const int64_t row = int64_t{g} * a.tokens + i;
+      const bool known = row < sizes_of_rows::count;
+      const uint32_t k_size = known ? k_sizes.bits[row] : size_bits(k(g, i), s.dim),
+                     v_size = known ? v_sizes.bits[row] : size_bits(v(g, i), s.v_dim);
+      const int32_t multiplier = quantize_row(k(g, i), k_size, s.dim, s.k_largest, s.score_multiplier, key);
       for (int32_t n = (s.dim + 3) / 4; n < at.depth / 4; ++n) key(n, 0);
-      const int32_t weight = quantize_row(v(g, i), s.v_dim, s.v_largest, greatest_weight, value);
+      const int32_t weight = quantize_row(v(g, i), v_size, s.v_dim, s.v_largest, greatest_weight, value);
       c.multipliers(g)[place] = multiplier;
       c.weights(g)[place] = static_cast<int16_t>(weight);
       of_token = mix_word(mix_word(of_token, static_cast<uint32_t>(multiplier)),
@@ -191,6 +205,13 @@ int32_t append_quantised(appending& a, Key k) {
   }
   keep(a, sum);
   return FOVEA_OK;
+}
+
+void append_int8(appending& a) {
+  drop(a);
+  uint32_t sum = 0;
+  for (int32_t i = 0; i < a.tokens; ++i) sum += write_int8(a, i, a.c.at().place(a.c.now.length + i));
+  keep(a, sum);
 }
 
 } // namespace
@@ -213,8 +234,7 @@ int32_t fovea_cache_append(void* image, const fovea_in* k, const fovea_in* v, in
   }
   if (dtype != c.shape().dtype || c.scaled() || c.smoothed()) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
   if (dtype == FOVEA_I8) {
-    drop(a);
-    keep(a, write_int8(a));
+    append_int8(a);
   } else {
     append_halves(a);
   }

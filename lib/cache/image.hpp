@@ -134,6 +134,8 @@ void close_slots(image_head& head);
 void write_header(opened& c, const header& h);
 void commit(opened& c); // writes c.now, whose next generation and check are made here
 
+// A checksum goes on over whole words.
+uint32_t mix(uint32_t sum, const void* words, size_t bytes);
 // The checksum of tokens from .. to-1 of the image.
 uint32_t sum_of_tokens(const opened& c, int32_t from, int32_t to);
 uint32_t sum_of_mean(const opened& c); // 0 where keys are not smoothed

@@ -105,7 +105,6 @@ template <>
 struct word_step<false> {
   static constexpr int32_t of_word = fixed::fixed_panel_order == 2 ? 4 : 64,
                            of_four = fixed::fixed_panel_order == 2 ? 64 : 256;
-  static constexpr bool has_gaps = of_four != 4 * of_word;
   static void put(unsigned char* to, uint32_t word) {
     __builtin_memcpy(__builtin_assume_aligned(to, 4), &word, sizeof word);
   }
@@ -115,7 +114,6 @@ template <>
 struct word_step<true> {
   static constexpr int32_t of_byte = fixed::fixed_panel_order == 2 ? 64 : 4, of_word = 4 * of_byte,
                            of_four = 1024;
-  static constexpr bool has_gaps = of_four != 4 * of_word;
   static void put(unsigned char* to, uint32_t word) {
     to[0] = static_cast<unsigned char>(word);
     to[of_byte] = static_cast<unsigned char>(word >> 8);

@@ -22,10 +22,10 @@ static inline int32_t depth_of(const draft_tree& t, int32_t query) {
 
 // Whether keys at .. at + count - 1 may be hidden from some query that sees others of them, or have positions
 // that are not their numbers.
-static inline bool touches(const draft_tree& t, int64_t at, int32_t count) {
+static inline bool touches(const draft_tree& t, int32_t at, int32_t count) {
   if (!t.parents) return false;
-  const int64_t window = int64_t{t.first} - t.left, end = at + count;
-  return end > t.first || (end > window && at < window + t.count);
+  const int32_t behind = at - t.first;
+  return behind > -count || (behind + t.left > -count && behind < t.count - t.left);
 }
 
 // What a query sees of keys at .. at + count - 1. Compiled once, for all ISAs.
@@ -34,7 +34,7 @@ struct seen_path {
   int16_t* behind;   // [count]: by how much a draft's key comes after its position
   uint32_t* special; // bit n: of keys 16 n .. 16 n + 15 some are not seen, or are drafts
 };
-void find_path(const draft_tree& t, int32_t query, int64_t at, int32_t count, const seen_path& to);
+void find_path(const draft_tree& t, int32_t query, int32_t at, int32_t count, const seen_path& to);
 
 // The same of a block, in memory of its own.
 template <int Keys>

@@ -6,13 +6,15 @@
 namespace fovea {
 
 // A unit is at most so many rows times keys, unless it is one row.
-constexpr int32_t unit_pairs = 4096;
+constexpr int unit_pairs_shift = 12;
+constexpr int32_t unit_pairs = 1 << unit_pairs_shift;
 constexpr int most_unit_shift = 5; // and at most 32 rows
 
 // A unit has 1 << unit_shift(keys) rows. A power of two takes no division, which small cores do slowly.
 FOVEA_ONCE constexpr int unit_shift(int32_t keys) {
   int shift = most_unit_shift;
-  while (shift > 0 && keys > unit_pairs >> shift) --shift;
+  for (int32_t more = (keys - 1) >> (unit_pairs_shift - most_unit_shift); shift > 0 && more > 0; more >>= 1)
+    --shift;
   return shift;
 }
 constexpr int64_t units_of(int64_t rows, int shift) { return (rows + (int64_t{1} << shift) - 1) >> shift; }
@@ -38,7 +40,7 @@ static inline bool comes_after_work(const Call& a, UnitsOf units_of_rows) {
   if (index < 1 || index >= a.part.count) return false;
   if (a.q_heads < 1 || a.kv_heads < 0 || a.kv_heads > a.q_heads || a.queries < 0 || a.keys < 0) return false;
   const int32_t kv_heads = a.kv_heads ? a.kv_heads : a.q_heads,
-                group = kv_heads == a.q_heads ? 1 : quotient(a.q_heads, kv_heads);
+                group = multiplies_slowly && kv_heads == a.q_heads ? 1 : quotient(a.q_heads, kv_heads);
   const auto units = units_of_rows(int64_t{a.queries} * group);
   const int64_t of_piece = int64_t{units.per_piece} * kv_heads;
   return of_piece <= index && of_piece * units.pieces <= index;

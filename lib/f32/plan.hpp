@@ -103,7 +103,7 @@ struct plan {
   footprint bytes;
   bool segments_meet(byte_range r) const; // the footprint of segments
   bool in_segments() const { return features::segments && segments; }
-  bool in_tree(int64_t key, int32_t count) const { return features::trees && touches(tree, key, count); }
+  bool in_tree(int32_t key, int32_t count) const { return features::trees && touches(tree, key, count); }
 };
 
 inline bool meets_any(const plan& p, byte_range scratch) {

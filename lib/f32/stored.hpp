@@ -48,8 +48,8 @@ struct stored_tiles {
   void (*scale_query)(const plan& p, const void* row, float* out);
   // Sixteen keys, from the one that begins a panel on, become a panel of floats.
   void (*pack_keys)(const plan& p, int32_t kv_head, int64_t panel, float* out);
-  // Scores of up to four rows, straight from panels of K.
-  void (*score)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);
+  // Scores of all heads, of up to four rows each, straight from panels of K.
+  void (*score)(const tile_job& job, const block& b, int heads, int rows);
   // Scores times the scales of their keys, or weights times those of their values.
   void (*scale_keys)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);
   void (*scale_weights)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);

@@ -63,14 +63,19 @@ struct isa_defaults {
   static constexpr bool activates_fours = false;
   // Plain floats: multiply_panel(q, end, k, s) writes the scores of sixteen keys.
   static constexpr bool multiplies_panels = false;
+  // Plain floats: sum_of_sixteen(x) is what sum_tree is of the same sixteen numbers.
+  static constexpr bool sums_lanes = false;
+  // Plain floats: sum_columns<8 or 16>(weights, count, v, stride, to) writes the sums of so many columns of V.
+  static constexpr bool sums_columns = false;
   // byte_on_top(x, i): byte i of each lane moves to its top, the others become 0. store_halves(p, x): the
   // lower halves of all lanes as integers, and from p + 16 on the upper ones.
   static constexpr bool shuffles_bytes = false;
   // The largest tiles prefetch values.
   static constexpr bool fetches_values = false;
   // Attention takes rows one by one, in little code: kernel/compact.hpp. Wants one lane; or four, and
-  // larger(a, b), which drops a NaN, add_sixteens(by, count, row, stride, x) and multiply_rows(q, dim, k,
-  // stride, s, count): kernel/lane_steps.hpp.
+  // zero(), larger_first(a, b, n), which drops a NaN, weigh(s, count, sum, lane, shift, floor, terms),
+  // add_sixteens(by, count, row, stride, x) and multiply_rows(q, dim, k, stride, s, count):
+  // kernel/lane_steps.hpp.
   static constexpr bool by_row = false;
   // Rows of several KV heads that may share a tile; 0 where that does not pay.
   static constexpr int batched_rows = 0;
@@ -165,6 +170,9 @@ constexpr bool keeps_contract() {
     static_assert(std::is_same_v<decltype(&Isa::multiply_rows),
                                  void (*)(const float*, int, const float*, ptrdiff_t, float*, int)>,
                   "multiply_rows");
+    static_assert(std::is_same_v<decltype(&Isa::weigh),
+                                 void (*)(float*, int, float*, int, float, float, const float(&)[5])>,
+                  "weigh");
   }
   if constexpr (Isa::pin_sums_from != Isa::never || Isa::by_lane)
     static_assert(std::is_same_v<decltype(&Isa::add_product), void (*)(reg&, reg, reg)>, "add_product");

@@ -63,6 +63,96 @@ struct cortex_m_loops : isa_defaults {
           "s13", "s14", "s15", "s16", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31");
     // clang-format on
   }
+  // The sum of sixteen lanes as one fixed tree: i + (i + 8), then + 4, + 2, + 1.
+  static constexpr bool sums_lanes = true;
+  static FOVEA_INLINE float sum_of_sixteen(const float* x) {
+    float sum;
+    __asm__(
+        "vldmia %[x]!, {s4-s11}\n\t"
+        "vldmia %[x]!, {s12-s15}\n\t"
+        "vadd.f32 s4, s4, s12\n\t"
+        "vadd.f32 s5, s5, s13\n\t"
+        "vadd.f32 s6, s6, s14\n\t"
+        "vadd.f32 s7, s7, s15\n\t"
+        "vldmia %[x], {s12-s15}\n\t"
+        "vadd.f32 s8, s8, s12\n\t"
+        "vadd.f32 s9, s9, s13\n\t"
+        "vadd.f32 s10, s10, s14\n\t"
+        "vadd.f32 s11, s11, s15\n\t"
+        "vadd.f32 s4, s4, s8\n\t"
+        "vadd.f32 s5, s5, s9\n\t"
+        "vadd.f32 s6, s6, s10\n\t"
+        "vadd.f32 s7, s7, s11\n\t"
+        "vadd.f32 s4, s4, s6\n\t"
+        "vadd.f32 s5, s5, s7\n\t"
+        "vadd.f32 %[sum], s4, s5"
+        : [x] "+r"(x), [sum] "=t"(sum)
+        :
+        : "memory", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15");
+    return sum;
+  }
+  // The sums of eight or sixteen columns of V, which begin with 0: rows times weights, keys ascending.
+  static constexpr bool sums_columns = true;
+  template <int Columns>
+  static FOVEA_INLINE void sum_columns(const float* weights, int count, const float* v, ptrdiff_t stride,
+                                       float* to) {
+    const ptrdiff_t step = (stride - (Columns - 8)) * static_cast<ptrdiff_t>(sizeof(float));
+    // clang-format off
+#define FOVEA_ZEROS(a, b, c, d) \
+  "vmov " a ", " b ", %[zero], %[zero]\n\t" "vmov " c ", " d ", %[zero], %[zero]\n\t"
+#define FOVEA_EIGHT(w, a, b, c, d, e, f, g, h) \
+  "vfma.f32 " a ", " w ", s16\n\t" "vfma.f32 " b ", " w ", s17\n\t" \
+  "vfma.f32 " c ", " w ", s18\n\t" "vfma.f32 " d ", " w ", s19\n\t" \
+  "vfma.f32 " e ", " w ", s20\n\t" "vfma.f32 " f ", " w ", s21\n\t" \
+  "vfma.f32 " g ", " w ", s22\n\t" "vfma.f32 " h ", " w ", s23\n\t"
+#define FOVEA_FIRST(w) FOVEA_EIGHT(w, "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7")
+#define FOVEA_SECOND(w) FOVEA_EIGHT(w, "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15")
+#define FOVEA_ROW_OF_8(w) "vldmia %[v], {s16-s23}\n\t" FOVEA_FIRST(w) "add %[v], %[step]\n\t"
+#define FOVEA_ROW_OF_16(w) \
+  "vldmia %[v]!, {s16-s23}\n\t" FOVEA_FIRST(w) \
+  "vldmia %[v], {s16-s23}\n\t" FOVEA_SECOND(w) "add %[v], %[step]\n\t"
+#define FOVEA_ROWS(row)             \
+  "subs %[count], #2\n\t"           \
+  "blt 2f\n"                        \
+  "1:\n\t"                          \
+  "vldmia %[w]!, {s24-s25}\n\t"     \
+  row("s24") row("s25")             \
+  "subs %[count], #2\n\t"           \
+  "bge 1b\n"                        \
+  "2:\n\t"                          \
+  "tst %[count], #1\n\t"            \
+  "beq 3f\n\t"                      \
+  "vldmia %[w]!, {s24}\n\t"         \
+  row("s24")                        \
+  "3:\n\t"
+    if constexpr (Columns == 16)
+      __asm__ volatile(
+          FOVEA_ZEROS("s0", "s1", "s2", "s3") FOVEA_ZEROS("s4", "s5", "s6", "s7")
+          FOVEA_ZEROS("s8", "s9", "s10", "s11") FOVEA_ZEROS("s12", "s13", "s14", "s15")
+          FOVEA_ROWS(FOVEA_ROW_OF_16)
+          "vstmia %[to], {s0-s15}"
+          : [w] "+r"(weights), [v] "+r"(v), [count] "+r"(count)
+          : [step] "r"(step), [to] "r"(to), [zero] "r"(0)
+          : "cc", "memory", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12",
+            "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", "s24", "s25");
+    else
+      __asm__ volatile(
+          FOVEA_ZEROS("s0", "s1", "s2", "s3") FOVEA_ZEROS("s4", "s5", "s6", "s7")
+          FOVEA_ROWS(FOVEA_ROW_OF_8)
+          "vstmia %[to], {s0-s7}"
+          : [w] "+r"(weights), [v] "+r"(v), [count] "+r"(count)
+          : [step] "r"(step), [to] "r"(to), [zero] "r"(0)
+          : "cc", "memory", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s16", "s17", "s18", "s19", "s20",
+            "s21", "s22", "s23", "s24", "s25");
+#undef FOVEA_ROWS
+#undef FOVEA_ROW_OF_16
+#undef FOVEA_ROW_OF_8
+#undef FOVEA_SECOND
+#undef FOVEA_FIRST
+#undef FOVEA_EIGHT
+#undef FOVEA_ZEROS
+    // clang-format on
+  }
   // Scores become weights as in exp2_in_place, four at a time, and join their sums; both pointers move on.
   // Stops at `end`, which is a multiple of four away, or before four of which one is no larger than the
   // floor: its exponent is deepest or less.

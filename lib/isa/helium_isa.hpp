@@ -20,6 +20,11 @@ struct helium_isa : isa_defaults {
   static FOVEA_INLINE reg load(const float* p) { return vldrwq_f32(p); }
   static FOVEA_INLINE void store(float* p, reg x) { vstrwq_f32(p, x); }
   static FOVEA_INLINE reg spread(float x) { return vdupq_n_f32(x); }
+  static FOVEA_INLINE reg zero() { // which compilers would keep in memory, and copy
+    reg x;
+    __asm__ volatile("vmov.i32 %q0, #0" : "=w"(x));
+    return x;
+  }
   static FOVEA_INLINE reg load_first(const float* p, int n) { return vldrwq_z_f32(p, first(n)); }
   static FOVEA_INLINE void store_first(float* p, reg x, int n) { vstrwq_p_f32(p, x, first(n)); }
   static FOVEA_INLINE reg fma(reg a, reg b, reg c) { return vfmaq_f32(c, a, b); }
@@ -79,7 +84,7 @@ struct helium_isa : isa_defaults {
   }
 
   static constexpr bool by_row = true;
-  static FOVEA_INLINE reg larger(reg a, reg b) { return vmaxnmq_f32(a, b); }
+  static FOVEA_INLINE reg larger_first(reg a, reg b, int n) { return vmaxnmq_m_f32(a, a, b, first(n)); }
 
   // x += by[i] * the sixteen numbers of row i, i ascending. In assembly, as multiply_rows: compilers load each
   // factor alone, and each vector right before the product that waits for it.
@@ -122,42 +127,56 @@ struct helium_isa : isa_defaults {
     // clang-format on
   }
 
-  // Scores become weights as in exp2_reg, and join the sums of their lanes, of which there are sixteen. In
-  // assembly, because VFMAS has the next term as its summand; compilers copy a vector of it first.
-  static FOVEA_INLINE void weigh(float* s, int vectors, float* sum, int lane, float shift, float floor,
+  // Scores become weights as in exp2_reg, and join the sums of their lanes, of which there are sixteen: the
+  // first one joins sum[lane]. Up to the next multiple of sixteen at a time; LETP leaves out what is behind
+  // the last one. In assembly, because VFMAS has the next term as its summand; compilers copy a vector of it
+  // first.
+  static FOVEA_INLINE void weigh(float* s, int count, float* sum, int lane, float shift, float floor,
                                  const float (&term)[5]) {
-    const reg floors = spread(floor), second = spread(term[1]);
     float* at = sum + lane;
-    for (int room = 4 - lane / 4; vectors > 0; vectors -= room, room = 4, at = sum) {
-      reg x, t, p;
-      __asm__ volatile(
-          "dls lr, %[count]\n"
-          "1:\n"
-          "vldrw.u32 %q[x], [%[s]]\n"
-          "vcmp.f32 gt, %q[floors], %q[x]\n"
-          "vpsel %q[x], %q[floors], %q[x]\n"
-          "vadd.f32 %q[t], %q[x], %[shift]\n"
-          "vsub.f32 %q[p], %q[t], %[shift]\n"
-          "vshl.i32 %q[t], %q[t], #23\n"
-          "vsub.f32 %q[x], %q[x], %q[p]\n"
-          "vmov %q[p], %q[second]\n"
-          "vfma.f32 %q[p], %q[x], %[c0]\n"
-          "vfmas.f32 %q[p], %q[x], %[c2]\n"
-          "vfmas.f32 %q[p], %q[x], %[c3]\n"
-          "vfmas.f32 %q[p], %q[x], %[c4]\n"
-          "vfmas.f32 %q[p], %q[x], %[one]\n"
-          "vldrw.u32 %q[x], [%[at]]\n"
-          "vmul.f32 %q[p], %q[p], %q[t]\n"
-          "vadd.f32 %q[x], %q[x], %q[p]\n"
-          "vstrw.32 %q[p], [%[s]], #16\n"
-          "vstrw.32 %q[x], [%[at]], #16\n"
-          "le lr, 1b"
-          : [s] "+r"(s), [at] "+r"(at), [x] "=&w"(x), [t] "=&w"(t), [p] "=&w"(p)
-          : [count] "r"(vectors < room ? vectors : room), [floors] "w"(floors), [second] "w"(second),
-            [shift] "r"(shift), [c0] "r"(term[0]), [c2] "r"(term[2]), [c3] "r"(term[3]), [c4] "r"(term[4]),
-            [one] "r"(1.f)
-          : "lr", "cc", "memory");
-    }
+    int room = 16 - lane;
+    const float* terms = term;
+    reg x, t, p;
+    __asm__ volatile(
+        "ldm %[term], {r4, r5, r8, r9, r10}\n"
+        "mov %[term], #0x3f800000\n" // the last one is 1
+        "1:\n"
+        "cmp %[count], %[room]\n"
+        "csel lr, %[count], %[room], lt\n"
+        "dlstp.32 lr, lr\n"
+        "2:\n"
+        "vldrw.u32 %q[x], [%[s]]\n"
+        "vcmp.f32 gt, %q[floors], %q[x]\n"
+        "vpsel %q[x], %q[floors], %q[x]\n"
+        "vadd.f32 %q[t], %q[x], %[shift]\n"
+        "vsub.f32 %q[p], %q[t], %[shift]\n"
+        "vshl.i32 %q[t], %q[t], #23\n"
+        "vsub.f32 %q[x], %q[x], %q[p]\n"
+        "vdup.32 %q[p], r5\n"
+        "vfma.f32 %q[p], %q[x], r4\n"
+        "vfmas.f32 %q[p], %q[x], r8\n"
+        "vfmas.f32 %q[p], %q[x], r9\n"
+        "vfmas.f32 %q[p], %q[x], r10\n"
+        "vfmas.f32 %q[p], %q[x], %[term]\n"
+        "vldrw.u32 %q[x], [%[at]]\n"
+        "vmul.f32 %q[p], %q[p], %q[t]\n"
+        "vadd.f32 %q[x], %q[x], %q[p]\n"
+        "vstrw.32 %q[p], [%[s]], #16\n"
+        "vstrw.32 %q[x], [%[at]], #16\n"
+        "letp lr, 2b\n"
+        "subs %[count], %[room]\n"
+        "ble 3f\n"
+        "rsb %[room], #0\n" // s has moved on by a multiple of four
+        "and %[room], #3\n"
+        "sub %[s], %[s], %[room], lsl #2\n"
+        "mov %[room], #16\n"
+        "mov %[at], %[sum]\n"
+        "b 1b\n"
+        "3:"
+        : [s] "+r"(s), [at] "+&r"(at), [count] "+r"(count), [room] "+r"(room), [term] "+r"(terms),
+          [x] "=&w"(x), [t] "=&w"(t), [p] "=&w"(p)
+        : [sum] "r"(sum), [floors] "w"(spread(floor)), [shift] "r"(shift)
+        : "lr", "r4", "r5", "r8", "r9", "r10", "cc", "memory");
   }
 
   // s[j] = the product of q with row j of k. Eight rows at a time are loaded by columns, from eight places.

@@ -191,6 +191,7 @@ struct no_fma_isa : scalar_isa {
   static constexpr bool weighs_fours = false;
   static constexpr bool activates_fours = false;
   static constexpr bool multiplies_panels = false;
+  static constexpr bool sums_columns = false;
   // A product and a sum take a cycle each where a fused multiply-add takes three, and one more if the next
   // instruction needs the result: so products come first, and sums of two rows in turn.
   static FOVEA_INLINE void add_eight(float by, const float* p, float* x) {

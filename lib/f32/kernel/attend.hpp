@@ -137,8 +137,7 @@ class tile_of_rows {
 
   void score(const block& b) const {
     if (job_.chosen.keys == key_source::stored)
-      return each_head(
-          [&](int h, int row, int rows) { p_.stored.as.tiles->score(job_, b, job_.kv_head + h, row, rows); });
+      return p_.stored.as.tiles->score(job_, b, heads_of<Isa>(job_), rows_.per_head);
     if constexpr (Isa::scores_4x4)
       if (job_.chosen.keys == key_source::rows_4x4 && score_heads_4x4(b)) return;
     for (int h = 0; h < heads_of<Isa>(job_); ++h)

@@ -198,7 +198,7 @@ class compact_attention : row_of_head<Isa> {
     const factors f = steps::join_block(span, reference, of_block, opens);
     if (p_.stored.v.scaled()) this->scale(b, false);
     steps::by_columns(p_.v_dim, [&](auto columns, int c) FOVEA_LAMBDA_INLINE {
-      add_values<decltype(columns)::value>(b, c, by_key, span.o, opens, f);
+      add_values<decltype(columns)::value>(b, c, by_key, span.o, opens ? nullptr : &f);
     });
   }
 
@@ -257,10 +257,9 @@ class compact_attention : row_of_head<Isa> {
   }
 
   template <int Columns>
-  FOVEA_HOT void add_values(const block_of_row& b, int c, bool by_key, float* o, bool opens,
-                            const factors& f) const {
+  FOVEA_HOT void add_values(const block_of_row& b, int c, bool by_key, float* o, const factors* f) const {
     const int count = steps::template columns_from<Columns>(c, p_.v_dim);
-    steps::template gather_columns<Columns>(o + c, count, opens, f, [&](auto& x) FOVEA_LAMBDA_INLINE {
+    steps::template gather_columns<Columns>(o + c, count, f, [&](auto& x) FOVEA_LAMBDA_INLINE {
       each_stretch(b, by_key, 0, [&](int from, int to) FOVEA_LAMBDA_INLINE {
         while (from < to) {
           const values v = this->values_from(b.first, from, to, c, count);

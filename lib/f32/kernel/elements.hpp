@@ -67,15 +67,28 @@ struct lane_words<16> {
 template <class Isa>
 using words_of = typename lane_words<Isa::lanes>::words;
 
+// What stands at any address. Where unaligned access may trap, gcc calls the memcpy of the C library for more
+// than a byte, and from eight bytes on that loads unaligned words.
+template <class T>
+FOVEA_INLINE T load_unaligned(const void* p) {
+#if defined(__arm__) && !defined(__ARM_FEATURE_UNALIGNED) && !defined(__clang__)
+  struct __attribute__((packed, may_alias)) at_any_address {
+    T x;
+  };
+  return static_cast<const at_any_address*>(p)->x;
+#else
+  T x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
+#endif
+}
+
 template <class Isa>
 FOVEA_INLINE words_of<Isa> widened(const uint16_t* p) {
-  if constexpr (Isa::lanes == 1) {
+  if constexpr (Isa::lanes == 1)
     return *p;
-  } else {
-    typename lane_words<Isa::lanes>::halves h;
-    std::memcpy(&h, p, sizeof h);
-    return __builtin_convertvector(h, words_of<Isa>);
-  }
+  else
+    return __builtin_convertvector(load_unaligned<typename lane_words<Isa::lanes>::halves>(p), words_of<Isa>);
 }
 
 template <class To, class From>
@@ -109,16 +122,12 @@ FOVEA_INLINE typename Isa::reg f16_by_integers(const uint16_t* p) {
 // would wait for several stores.
 typedef uint64_t sixteen_bytes __attribute__((vector_size(16)));
 
-template <class T>
-FOVEA_INLINE uint64_t loaded(const uint8_t* p) {
-  T x;
-  std::memcpy(&x, p, sizeof x);
-  return x;
-}
 FOVEA_INLINE uint64_t first_of_eight_bytes(const uint8_t* p, int n) { // two loads overlap
-  if (n >= 8) return loaded<uint64_t>(p);
-  if (n >= 4) return loaded<uint32_t>(p) | loaded<uint32_t>(p + n - 4) << (8 * n - 32);
-  if (n >= 2) return loaded<uint16_t>(p) | loaded<uint16_t>(p + n - 2) << (8 * n - 16);
+  if (n >= 8) return load_unaligned<uint64_t>(p);
+  if (n >= 4)
+    return load_unaligned<uint32_t>(p) | uint64_t{load_unaligned<uint32_t>(p + n - 4)} << (8 * n - 32);
+  if (n >= 2)
+    return load_unaligned<uint16_t>(p) | uint64_t{load_unaligned<uint16_t>(p + n - 2)} << (8 * n - 16);
   return n == 1 ? *p : 0;
 }
 FOVEA_INLINE sixteen_bytes first_bytes(const void* p, int n) {

@@ -7,22 +7,20 @@ namespace fovea::f32 {
 
 template <class Isa>
 struct lane_steps : row_steps<plain_of<Isa>> {
-  using base = row_steps<plain_of<Isa>>;
-  using factors = typename base::factors;
+  using plain_steps = row_steps<plain_of<Isa>>;
+  using factors = typename plain_steps::factors;
   using reg = typename Isa::reg;
   static constexpr int lanes = Isa::lanes;
 
   template <class Use>
   static FOVEA_INLINE void map(const float* from, int count, float* to, Use use) {
-    for (; count >= lanes; count -= lanes, from += lanes, to += lanes) Isa::store(to, use(Isa::load(from)));
-    if (count > 0) Isa::store_first(to, use(Isa::load_first(from, count)), count);
+    for (; count > 0; count -= lanes, from += lanes, to += lanes)
+      Isa::store_first(to, use(Isa::load_first(from, count)), count);
   }
 
   static float sum_of_lanes(const float* x) { return sum_tree(f32x16<Isa>::load(x)); }
   static void clear_sum(float* sum) {
-    float zero = 0;
-    __asm__("" : "+r"(zero)); // else compilers call memset
-    f32x16<Isa>::all(zero).store(sum);
+    f32x16<Isa>::each([](int) FOVEA_LAMBDA_INLINE { return Isa::zero(); }).store(sum);
   }
   template <bool AddsZero>
   static void multiply(const float* from, float by, int count, float* to) {
@@ -31,7 +29,7 @@ struct lane_steps : row_steps<plain_of<Isa>> {
     });
   }
   static bool scale_query(const plan& p, const float* q, float* to) {
-    return base::template scale_query<lane_steps>(p, q, to);
+    return plain_steps::template scale_query<lane_steps>(p, q, to);
   }
   static void write_output(const float* o, float factor, int count, float* out) {
     multiply<true>(o, factor, count, out);
@@ -51,45 +49,42 @@ struct lane_steps : row_steps<plain_of<Isa>> {
 
   static float largest(const float* s, const float* end, float peak) {
     reg most = Isa::spread(peak);
-    for (ptrdiff_t count = (end - s) / lanes; count > 0; --count, s += lanes)
-      most = Isa::larger(most, Isa::load(s));
-    peak = Isa::largest(most);
-    for (; s < end; ++s) peak = plain_of<Isa>::max(*s, peak);
-    return peak;
+    for (int count = static_cast<int>(end - s); count > 0; count -= lanes, s += lanes)
+      most = Isa::larger_first(most, Isa::load_first(s, count), count);
+    return Isa::largest(most);
   }
   static FOVEA_HOT void weigh(float* s, int from, int to, float reference, float* sum) {
-    for (; from < to && from % lanes; ++from) weigh_one(s, from, reference, sum);
-    if (to - from >= lanes) {
-      const int whole = (to - from) & -lanes;
-      Isa::weigh(s + from, whole / lanes, sum, from & 15, shift_of<Isa> - reference, reference + deepest,
-                 slope_terms);
-      from += whole;
-    }
-    for (; from < to; ++from) weigh_one(s, from, reference, sum);
-  }
-  static FOVEA_HOT void weigh_one(float* s, int j, float reference, float* sum) {
-    const float w = exp2_reg<plain_of<Isa>>(s[j], shift_of<plain_of<Isa>> - reference, reference + deepest);
-    s[j] = w;
-    sum[j & 15] += w;
+    Isa::weigh(s + from, to - from, sum, from & 15, shift_of<Isa> - reference, reference + deepest,
+               slope_terms);
   }
   static FOVEA_HOT float weigh_run(float* scores, int from, int to, float* sum) {
-    return base::template weigh_by<lane_steps>(scores, from, to, sum);
+    return plain_steps::template weigh_by<lane_steps>(scores, from, to, sum);
   }
 
   // Of the last register the row may have fewer columns.
   template <class Use>
   static FOVEA_INLINE void by_columns(int v_dim, Use use) {
-    base::template by_columns<lanes>(v_dim, use);
+    plain_steps::template by_columns<lanes>(v_dim, use);
   }
   template <int Columns>
   static FOVEA_INLINE int columns_from(int c, int v_dim) {
     return Columns > lanes || v_dim - c >= Columns ? Columns : v_dim - c;
   }
 
+  // What sums of values are: the first ones of a row, later ones, or all, which times f->now are its output.
+  enum class sums { first, later, all };
+
   template <int Columns, class Add>
-  static FOVEA_INLINE void gather_columns(float* o, int columns, bool opens, const factors& f, Add add) {
+  static FOVEA_INLINE void gather_columns(float* o, int columns, const factors* f, Add add) {
+    gather_columns<Columns>(o, columns, f ? sums::later : sums::first, f, add);
+  }
+  template <int Columns, class Add>
+  static FOVEA_INLINE void gather_columns(float* o, int columns, sums what, const factors* f, Add add) {
     using vector = floats<Isa, Columns>;
-    auto x = vector::all(0);
+    const auto zeros = []() FOVEA_LAMBDA_INLINE {
+      return vector::each([](int) FOVEA_LAMBDA_INLINE { return Isa::zero(); });
+    };
+    auto x = zeros();
     add(x.r);
     const auto load = [&](const float* p) FOVEA_LAMBDA_INLINE {
       if constexpr (Columns == lanes)
@@ -97,7 +92,8 @@ struct lane_steps : row_steps<plain_of<Isa>> {
       else
         return vector::load(p);
     };
-    if (!opens) x = fma(load(o), vector::all(f.before), x * vector::all(f.now));
+    if (what == sums::later) x = fma(load(o), vector::all(f->before), x * vector::all(f->now));
+    if (what == sums::all) x = fma(x, vector::all(f->now), zeros());
     if constexpr (Columns == lanes)
       Isa::store_first(o, x.r[0], columns);
     else
@@ -115,12 +111,22 @@ struct lane_steps : row_steps<plain_of<Isa>> {
         for (int i = 0; i < Columns / lanes; ++i)
           x[i] = Isa::fma(Isa::load(v + i * lanes), Isa::spread(*weights), x[i]);
   }
-  static FOVEA_HOT void add_rows(const float* weights, int count, const float* v, ptrdiff_t stride, int v_dim,
-                                 float* o, bool opens, const factors& f) {
+  static void add_rows(const float* weights, int count, const float* v, ptrdiff_t stride, int v_dim, float* o,
+                       const factors* f) {
+    sum_rows(weights, count, v, stride, v_dim, o, f ? sums::later : sums::first, f);
+  }
+  static constexpr bool writes_rows = true;
+  static void write_rows(const float* weights, int count, const float* v, ptrdiff_t stride, int v_dim,
+                         float* out, float factor) {
+    const factors f = {0, factor};
+    sum_rows(weights, count, v, stride, v_dim, out, sums::all, &f);
+  }
+  static FOVEA_HOT void sum_rows(const float* weights, int count, const float* v, ptrdiff_t stride, int v_dim,
+                                 float* o, sums what, const factors* f) {
     by_columns(v_dim, [&](auto columns, int c) FOVEA_LAMBDA_INLINE {
       constexpr int most = decltype(columns)::value;
       const int n = columns_from<most>(c, v_dim);
-      gather_columns<most>(o + c, n, opens, f, [&](auto& x) FOVEA_LAMBDA_INLINE {
+      gather_columns<most>(o + c, n, what, f, [&](auto& x) FOVEA_LAMBDA_INLINE {
         add_keys<most>(weights, count, v + c, stride, n, x);
       });
     });

@@ -19,22 +19,24 @@ class plain_attention : row_of_run<Isa> {
     const int32_t first = static_cast<int32_t>(p_.see.first_key);
     for (int32_t query = 0; query < p_.queries; ++query) {
       const seen keys = seen_by(p_.see, query);
-      for (int32_t kv_head = 0, head = 0; kv_head < p_.kv_heads; ++kv_head) {
+      const float* q = p_.q.data + query * p_.q.token;
+      float* out = p_.out.data + query * p_.out.token;
+      for (int32_t kv_head = 0; kv_head < p_.kv_heads; ++kv_head) {
         this->k_ = {p_.k.data + kv_head * p_.k.head, p_.packed_keys ? p_.dim : p_.k.token, first};
         this->v_ = {p_.v.data + kv_head * p_.v.head, p_.v.token, first};
-        for (int32_t end = head + p_.group; head < end; ++head) attend_row(head, query, keys);
+        for (int32_t n = 0; n < p_.group; ++n) {
+          attend_row(q, keys, out);
+          q += p_.q.head;
+          out += p_.out.head;
+        }
       }
     }
   }
 
  private:
-  void attend_row(int32_t head, int32_t query, const seen& keys) {
-    float* out = p_.out.data + head * p_.out.head + query * p_.out.token;
-    if (keys.from >= keys.to) {
-      for (int c = 0; c < p_.v_dim; ++c) out[c] = 0;
-      return;
-    }
-    this->attend_run(p_.q.data + head * p_.q.head + query * p_.q.token, keys.from, keys.to, out);
+  void attend_row(const float* q, const seen& keys, float* out) {
+    if (keys.from < keys.to) return this->attend_run(q, keys.from, keys.to, out);
+    for (int c = 0; c < p_.v_dim; ++c) out[c] = 0;
   }
 };
 

@@ -34,6 +34,8 @@ class row_of_run : protected steps_of<Isa> {
   // A row that sees keys from .. to-1, one at least.
   __attribute__((noinline)) void attend_run(const float* q, int32_t from, int32_t to, float* out) {
     stretched_ = steps::scale_query(p_, q, q_);
+    if constexpr (steps::writes_rows)
+      if ((from | (block_keys - 1)) >= to - 1) return attend_block(from, to, out);
     gathered all;
     all.o = o_[0];
     add_span(from, to, all);
@@ -43,8 +45,7 @@ class row_of_run : protected steps_of<Isa> {
       add_span(from, to, span);
       steps::join(all, span, p_.v_dim);
     }
-    const float total = steps::sum_of_lanes(all.sum);
-    steps::write_output(all.o, inverse_of<plain_of<Isa>>({{total}}).r[0], p_.v_dim, out);
+    steps::write_output(all.o, factor_of(all.sum), p_.v_dim, out);
   }
 
   // The keys of a span from `from` on, one at least.
@@ -59,19 +60,35 @@ class row_of_run : protected steps_of<Isa> {
   }
 
  private:
-  // Keys of a block join the sums of its span.
-  FOVEA_INLINE void add_block(int32_t key, int32_t end, gathered& span, bool opens) {
-    const int from = key & (block_keys - 1), to = from + (end - key);
-    float* const s = s_ + from;
+  // What the weights of a row, summed by lanes, multiply its output by.
+  static FOVEA_INLINE float factor_of(float* sum) {
+    return inverse_of<plain_of<Isa>>({{steps::sum_of_lanes(sum)}}).r[0];
+  }
+  // Scores of the keys from `key` on, which are from .. to-1 of their block, become weights. Returns their
+  // reference.
+  FOVEA_INLINE float weigh_keys(int32_t key, int from, int to, float* sum) {
     if (in_panels_)
       steps::score_panels(q_, p_.dim, k_.row(key & -16), s_, from, to);
     else
-      steps::score_rows(q_, p_.dim, k_.row(key), k_.stride, s, to - from);
+      steps::score_rows(q_, p_.dim, k_.row(key), k_.stride, s_ + from, to - from);
     if (stretched_) steps::stretch_scores(p_, s_, from, to);
+    return steps::weigh_run(s_, from, to, sum);
+  }
+
+  // Keys of a block join the sums of its span.
+  FOVEA_INLINE void add_block(int32_t key, int32_t end, gathered& span, bool opens) {
+    const int from = key & (block_keys - 1), to = from + (end - key);
     float of_block[16];
-    const float reference = steps::weigh_run(s_, from, to, opens ? span.sum : of_block);
+    const float reference = weigh_keys(key, from, to, opens ? span.sum : of_block);
     const factors f = steps::join_block(span, reference, of_block, opens);
-    steps::add_rows(s, to - from, v_.row(key), v_.stride, p_.v_dim, span.o, opens, f);
+    steps::add_rows(s_ + from, to - from, v_.row(key), v_.stride, p_.v_dim, span.o, opens ? nullptr : &f);
+  }
+  // All that a row sees is in one block: nothing is joined, and sums become its output in registers.
+  FOVEA_INLINE void attend_block(int32_t key, int32_t end, float* out) {
+    const int from = key & (block_keys - 1), to = from + (end - key);
+    float sum[16];
+    weigh_keys(key, from, to, sum);
+    steps::write_rows(s_ + from, to - from, v_.row(key), v_.stride, p_.v_dim, out, factor_of(sum));
   }
 };
 

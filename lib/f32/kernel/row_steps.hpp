@@ -21,6 +21,7 @@ struct row_steps {
   };
 
   static float sum_of_lanes(float* x) {
+    if constexpr (Isa::sums_lanes) return Isa::sum_of_sixteen(x);
 #pragma GCC unroll 4
     for (int half = 8; half > 0; half /= 2)
 #pragma GCC unroll 8
@@ -68,6 +69,8 @@ struct row_steps {
   static void write_output(const float* o, float factor, int count, float* out) {
     multiply<true>(o, factor, count, out);
   }
+
+  static constexpr bool writes_rows = false; // sums of values become output without being stored before
 
   // Powers of two that the sums of earlier and of later keys are multiplied by, to meet at the larger top.
   struct factors {
@@ -236,17 +239,18 @@ struct row_steps {
     return reference;
   }
 
-  // Weights times columns of V, keys ascending. `add` gets as many sums as columns, and adds to them.
+  // Weights times columns of V, keys ascending. `add` gets as many sums as columns, and adds to them. With
+  // factors, the sums of earlier keys are included.
   template <int Columns, class Add>
-  static FOVEA_INLINE void gather_columns(float* o, int, bool opens, const factors& f, Add add) {
+  static FOVEA_INLINE void gather_columns(float* o, int, const factors* f, Add add) {
     float x[Columns];
 #pragma GCC unroll 16
     for (int n = 0; n < Columns; ++n) x[n] = 0;
     add(x);
-    float later[Columns], *const to = opens ? o : later;
+    float later[Columns], *const to = f ? later : o;
 #pragma GCC unroll 16
     for (int n = 0; n < Columns; ++n) to[n] = x[n];
-    if (!opens) join_floats(o, later, Columns, f);
+    if (f) join_floats(o, later, Columns, *f);
   }
   template <int Columns>
   static FOVEA_INLINE void add_keys(const float* weights, int count, const float* v, ptrdiff_t stride, int,
@@ -265,15 +269,21 @@ struct row_steps {
   // Of values that stand in rows of floats.
   template <int Columns>
   static FOVEA_HOT void add_rows(const float* weights, int count, const float* v, ptrdiff_t stride, float* o,
-                                 bool opens, const factors& f) {
-    gather_columns<Columns>(o, Columns, opens, f, [&](auto& x) FOVEA_LAMBDA_INLINE {
-      add_keys<Columns>(weights, count, v, stride, Columns, x);
-    });
+                                 const factors* f) {
+    if constexpr (Isa::sums_columns && Columns > 1) {
+      float later[Columns];
+      Isa::template sum_columns<Columns>(weights, count, v, stride, f ? later : o);
+      if (f) join_floats(o, later, Columns, *f);
+    } else {
+      gather_columns<Columns>(o, Columns, f, [&](auto& x) FOVEA_LAMBDA_INLINE {
+        add_keys<Columns>(weights, count, v, stride, Columns, x);
+      });
+    }
   }
   static FOVEA_INLINE void add_rows(const float* weights, int count, const float* v, ptrdiff_t stride,
-                                    int v_dim, float* o, bool opens, const factors& f) {
+                                    int v_dim, float* o, const factors* f) {
     by_columns(v_dim, [&](auto columns, int c) FOVEA_LAMBDA_INLINE {
-      add_rows<decltype(columns)::value>(weights, count, v + c, stride, o + c, opens, f);
+      add_rows<decltype(columns)::value>(weights, count, v + c, stride, o + c, f);
     });
   }
   // Calls use(columns, c) for columns 0 .. v_dim-1: sixteen at a time, eight, then `Least`.
