@@ -276,28 +276,38 @@ TEST_CASE("int8: a block that ends at any key") {
   }
 }
 
-// One query per KV head: whole blocks, then a part of one, in one loop (lib/fixed/one_row.hpp).
-TEST_CASE("int8: a row alone in its tile") {
+// One query, and one to five query heads for each KV head: whole blocks, then a part of one, in one loop
+// (lib/fixed/few_rows.hpp).
+TEST_CASE("int8: few rows that see the same keys") {
   using f = filling;
-  const auto c = [](const char* why, int32_t keys) {
-    return fixed_problem(why).heads(2).dims(48, 80).lengths(1, keys);
-  };
-  for (fixed_problem x :
-       {c("whole blocks", 256), c("and a part", 300), c("rounded sums", 400).max_keys(2048),
-        c("the reference rises", 500).data(f::rising).steepness(0.2),
-        c("it rises, rounded sums", 500).data(f::rising).steepness(0.2).max_keys(2048),
-        c("a scale per key", 300).scale_per_key(), c("the same, rounded", 333).scale_per_key().max_keys(4096),
-        c("a sink", 200).sinks().zeros(0, 3, -100, 5),
-        c("a window", 400).causal().position(390).window(200, 0),
-        c("kept keys", 400).causal().position(350).window(100, 0).keep_first(70),
-        c("a draft tree", 200).position(199).tree(3), c("a mask", 150).masked()}) {
-    INFO(std::string(x.why()));
-    const fovea_fixed_attention& a = x.make(FOVEA_FIXED_S8);
-    REQUIRE(fovea_fixed_check(&a) == FOVEA_OK);
-    const std::vector<unsigned char> expected = x.expected();
-    for (int32_t isa : fixed_isas()) {
-      INFO(std::string(fovea_fixed_isa_name(isa)));
-      check_ways(x, isa, expected);
+  for (int32_t group = 1; group <= 5; ++group) {
+    const auto c = [&](const char* why, int32_t keys) {
+      return fixed_problem(why).heads(2 * group, 2).dims(48, 80).lengths(1, keys);
+    };
+    for (fixed_problem x :
+         {c("whole blocks", 256), c("and a part", 300), c("rounded sums", 400).max_keys(2048),
+          c("the reference rises", 500).data(f::rising).steepness(0.2),
+          c("it rises, rounded sums", 500).data(f::rising).steepness(0.2).max_keys(2048),
+          c("a scale per key", 300).scale_per_key(),
+          c("the same, rounded", 333).scale_per_key().max_keys(4096),
+          c("a scale per head and key", 300).scale_per_head().scale_per_key(),
+          c("a scale per head", 300).scale_per_head(),
+          c("scales and sums per key", 200).scale_per_key().zeros(5, 0, 0, 0),
+          c("a scale per key, biases", 200).scale_per_key().biased(),
+          c("a scale per key, ALiBi", 200).scale_per_key().alibi(),
+          c("two queries whose windows begin one key apart", 100).lengths(2, 100).window(98, 2),
+          c("a sink", 200).sinks().zeros(0, 3, -100, 5), c("two queries", 200).lengths(2, 200),
+          c("a window", 400).causal().position(390).window(200, 0),
+          c("kept keys", 400).causal().position(350).window(100, 0).keep_first(70),
+          c("a draft tree", 200).position(199).tree(3), c("a mask", 150).masked()}) {
+      INFO(std::string(x.why()));
+      const fovea_fixed_attention& a = x.make(FOVEA_FIXED_S8);
+      REQUIRE(fovea_fixed_check(&a) == FOVEA_OK);
+      const std::vector<unsigned char> expected = x.expected();
+      for (int32_t isa : fixed_isas()) {
+        INFO(std::string(fovea_fixed_isa_name(isa)));
+        check_ways(x, isa, expected);
+      }
     }
   }
 }

@@ -131,6 +131,40 @@ TEST_CASE("Q15: nothing is read or written beside any array") {
       check_fenced(x, a, expected);
     }
 }
+
+// Queries see the keys of the segment only. Behind it the call has keys that stand nowhere.
+TEST_CASE("integers: nothing is read behind the tables of a segment that ends inside a block") {
+  for (int32_t queries : {1, 3, 9}) {
+    CAPTURE(queries);
+    fixed_problem x = fixed_problem("a scale per key").heads(2, 1).dims(16).lengths(queries, 19);
+    x.causal().scale_per_key().make(FOVEA_FIXED_S8, 3);
+    const std::vector<unsigned char> expected = x.expected();
+    fovea_fixed_attention a = x.packed();
+    const fence multipliers(19 * sizeof(int32_t), fence::behind),
+        weights(19 * sizeof(int16_t), fence::behind);
+    std::memcpy(multipliers.data<void>(), a.key_multipliers.data, 19 * sizeof(int32_t));
+    std::memcpy(weights.data<void>(), a.value_weights.data, 19 * sizeof(int16_t));
+    fovea_segments where = {};
+    where.count = 1;
+    where.at[0].k = a.k.data;
+    where.at[0].v = a.v.data;
+    where.at[0].keys = 19;
+    where.at[0].key_multipliers = multipliers.data<const int32_t>();
+    where.at[0].value_weights = weights.data<const int16_t>();
+    a.segments = &where;
+    a.keys = 43;
+    a.flags |= FOVEA_POSITION;
+    a.position = 19 - queries;
+    for (a.isa = FOVEA_FIXED_SCALAR; a.isa < FOVEA_FIXED_ISA_END; ++a.isa) {
+      if (!fovea_fixed_has_isa(a.isa)) continue;
+      INFO(std::string(fovea_fixed_isa_name(a.isa)));
+      std::vector<unsigned char> scratch(fovea_fixed_scratch(&a));
+      std::memset(a.out.data, 0x55, expected.size());
+      CHECK(fovea_fixed_attend(&a, scratch.data(), scratch.size()) == FOVEA_OK);
+      CHECK(std::memcmp(a.out.data, expected.data(), expected.size()) == 0);
+    }
+  }
+}
 #endif
 
 TEST_CASE("integers: parts write each row once") {

@@ -106,7 +106,8 @@ TEST_CASE("linear_integers_bits_at_edges_of_shapes") {
 TEST_CASE("linear_integers_bits_of_many_rows_and_wide_layers") {
   struct {
     int32_t in, out, rows, parts;
-  } const cases[] = {{383, 33, 3, 2}, {64, 40, 61, 1}, {32, 24, 67, 4}, {1000, 17, 2, 1}, {192, 130, 13, 3}};
+  } const cases[] = {{383, 33, 3, 2},  {64, 40, 61, 1},   {32, 24, 67, 4},
+                     {1000, 17, 2, 1}, {192, 130, 13, 3}, {300, 143, 3, 1}};
   for (const int32_t dtype : dtypes)
     for (const auto& c : cases) {
       problem p(c.in, c.out, c.rows, dtype);
@@ -121,6 +122,25 @@ TEST_CASE("linear_integers_bits_of_many_rows_and_wide_layers") {
       isas::for_each([&](int32_t isa) { // no product is fused, so this holds without fma, too
         CHECK(data::same_bits(p.run(isa, FOVEA_FIXED_BEST), expected));
       });
+    }
+}
+
+// One row reads the first and the second half of its outputs as two streams of memory: outputs that do not
+// divide, the least of them, what takes one stream, and the most int4 groups whose scales are held, and more.
+TEST_CASE("linear_integers_bits_of_one_row_and_two_streams") {
+  struct {
+    int32_t in, out, parts;
+  } const cases[] = {{256, 65, 1},  {256, 64, 1},  {255, 97, 1},  {300, 143, 1},
+                     {577, 259, 3}, {1536, 70, 1}, {1537, 70, 1}, {4100, 70, 1}};
+  for (const int32_t dtype : dtypes)
+    for (const auto& c : cases) {
+      problem p(c.in, c.out, 1, dtype);
+      CAPTURE(dtype);
+      CAPTURE(c.in);
+      REQUIRE(p.pack() == FOVEA_OK);
+      const std::vector<float> expected = p.expected();
+      each_fixed_isa(
+          [&](int32_t isa) { CHECK(data::same_bits(p.run(FOVEA_ISA_BEST, isa, c.parts, 1), expected)); });
     }
 }
 
@@ -156,26 +176,34 @@ TEST_CASE("linear_integers_hostile_numbers") {
 }
 
 TEST_CASE("linear_integers_last_steps_are_those_of_floats") {
-  for (const int32_t dtype : dtypes)
-    for (const int32_t activation :
-         {FOVEA_NO_ACTIVATION, FOVEA_RELU, FOVEA_GELU, FOVEA_GELU_TANH, FOVEA_SILU, FOVEA_SILU_TIMES}) {
-      problem p(50, 44, 5, dtype);
-      REQUIRE(p.pack() == FOVEA_OK);
-      const bool gated = activation == FOVEA_SILU_TIMES;
-      const std::vector<float> residual = drawn(5 * 44, 7, 1), plain = p.run(FOVEA_ISA_BEST, 0);
-      // The same sums through weights that change nothing.
-      problem same(44, 44, 5, FOVEA_F32);
-      for (int32_t i = 0; i < 44 * 44; ++i) same.w[static_cast<size_t>(i)] = i % 45 == 0 ? 1.0f : 0.0f;
-      same.x = plain;
-      same.bias.clear();
-      REQUIRE(same.pack() == FOVEA_OK);
-      isas::for_each([&](int32_t isa) {
-        const float* const added = gated ? nullptr : residual.data();
-        CAPTURE(activation);
-        CHECK(data::same_bits(p.run(isa, 0, 2, 64, activation, added),
-                              same.run(isa, 0, 1, 64, activation, added)));
-      });
-    }
+  struct {
+    int32_t in, out, rows;
+  } const cases[] = {
+      {50, 44, 5}, {256, 176, 1}, {256, 160, 1}, {256, 250, 1}}; // one row: gates begin in a panel, at one
+  for (const auto& c : cases)
+    for (const int32_t dtype : dtypes)
+      for (const int32_t activation :
+           {FOVEA_NO_ACTIVATION, FOVEA_RELU, FOVEA_GELU, FOVEA_GELU_TANH, FOVEA_SILU, FOVEA_SILU_TIMES}) {
+        problem p(c.in, c.out, c.rows, dtype);
+        REQUIRE(p.pack() == FOVEA_OK);
+        const bool gated = activation == FOVEA_SILU_TIMES;
+        const size_t numbers = static_cast<size_t>(c.rows) * static_cast<size_t>(c.out);
+        const std::vector<float> residual = drawn(numbers, 7, 1), plain = p.run(FOVEA_ISA_BEST, 0);
+        // The same sums through weights that change nothing.
+        problem same(c.out, c.out, c.rows, FOVEA_F32);
+        for (int32_t i = 0; i < c.out * c.out; ++i)
+          same.w[static_cast<size_t>(i)] = i % (c.out + 1) == 0 ? 1.0f : 0.0f;
+        same.x = plain;
+        same.bias.clear();
+        REQUIRE(same.pack() == FOVEA_OK);
+        isas::for_each([&](int32_t isa) {
+          const float* const added = gated ? nullptr : residual.data();
+          CAPTURE(c.out);
+          CAPTURE(activation);
+          CHECK(data::same_bits(p.run(isa, 0, c.rows > 1 ? 2 : 1, 64, activation, added),
+                                same.run(isa, 0, 1, 64, activation, added)));
+        });
+      }
 }
 
 TEST_CASE("linear_integers_blocks_of_q4_0_are_taken_as_they_are") {

@@ -15,7 +15,7 @@
  *
  * The rules of fovea.h hold: zero is the default that the field's comment names, a call returns a status,
  * a refused call writes nothing, no heap, no state. No float instruction is executed, but for float output
- * on systems. docs/fixed_point.md specifies the arithmetic. */
+ * where there is an FPU. docs/fixed_point.md specifies the arithmetic. */
 #ifndef FOVEA_FIXED_H
 #define FOVEA_FIXED_H
 #include "fovea/fovea.h"
@@ -82,7 +82,7 @@ typedef struct fovea_fixed_attention {
   fovea_fixed_scale scale;
   const fovea_fixed_scale *head_scales; /* [q_heads] instead of scale; null = none */
   fovea_fixed_per_key key_multipliers;  /* int32_t: score_multiplier of each key, for keys with own scales */
-  fovea_fixed_per_key value_weights;    /* int16_t: 32767 * scale / largest, for values with own scales */
+  fovea_fixed_per_key value_weights;    /* int16_t >= 0: 32767 * scale / largest, for values' own scales */
   fovea_fixed_per_key key_sums;         /* int32_t: fovea_fixed_sum_keys; needed if q.zero_point is not 0 */
   fovea_fixed_mask mask;                /* uint8_t, nonzero = attend */
   fovea_fixed_mask bias;                /* int32_t octaves in Q16 that are added; INT32_MIN masks */

@@ -31,7 +31,7 @@ static constexpr int32_t exp2_quartic(int32_t f) {
   return multiply_round(multiply_round(y, h) - 11262, h) + 16256;
 }
 static constexpr int32_t shift_weight(int32_t y, uint32_t whole) {
-  return whole >= 16 ? 0 : whole == 0 ? y : ((y << (15 - whole)) + (1 << 14)) >> 15;
+  return whole >= 16 ? 0 : ((y << (15 - whole)) + (1 << 14)) >> 15;
 }
 // The weight of a key that lies u octaves (Q16) below the reference.
 static constexpr int32_t weight_of(uint32_t u) {

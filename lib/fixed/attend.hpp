@@ -4,10 +4,10 @@
 #include <new>
 #include <type_traits>
 
+#include "fixed/few_rows.hpp"
 #include "fixed/finish.hpp"
 #include "fixed/float_output.hpp"
 #include "fixed/kernel.hpp"
-#include "fixed/one_row.hpp"
 #include "fixed/score.hpp"
 #include "fixed/value.hpp"
 #include "fixed/weigh.hpp"
@@ -66,7 +66,7 @@ void begin_queries(tile_state<Form>& t, bool same_keys) {
   seen keys = seen_by(p.see, t.job.row);
   const fixed_row x = begin_row(t, 0, 0, t.job.row, keys);
   const typename Form::reg sum = Form::load(t.sum);
-  const ptrdiff_t q_step = p.q.token, out_step = p.out.token;
+  const ptrdiff_t q_step = p.q().token, out_step = p.out().token;
   const bool shifted = p.zero_k != 0;
   const unsigned char* q = x.q;
   unsigned char* out = x.out;
@@ -196,17 +196,14 @@ void attend_tile(const fixed_job& job) {
   const fixed_row &first = t.rows[0], &last = t.rows[job.rows - 1];
   for (int32_t block = 0; (block = next_block(t.p, first, last, block)) * fixed_block < last.to;
        block += fixed_run_blocks) {
-    if constexpr (attends_one_row<Form>)
-      if (takes_one_row(t, block)) {
-        if constexpr (begins_sums<Form>)
-          if (t.unwritten) clear<Form>(t.o, t.p.width), t.unwritten = 0;
+    if constexpr (attends_few_rows<Form>)
+      if (takes_few_rows(t, block)) {
         const int32_t end = job.panels->one_at_a_time() ? block + 1 : block_of(last.to + fixed_block - 1);
-        t.p.multipliers.data ? attend_one_row<Form, true>(t, block, end)
-                             : attend_one_row<Form, false>(t, block, end);
+        attend_few_rows_from(t, block, end);
         block = end - fixed_run_blocks;
         continue;
       }
-    if (!attends_one_row<Form> || job.rows > 1) block -= block % fixed_run_blocks;
+    if (!attends_few_rows<Form> || job.rows > 1) block -= block % fixed_run_blocks;
     attend_run(t, block);
   }
   if constexpr (begins_sums<Form>) // rows without values

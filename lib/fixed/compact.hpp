@@ -85,9 +85,10 @@ class compact_rows {
     const int8_t* q = reinterpret_cast<const int8_t*>(r.q);
     if constexpr (Dot::takes_queries) // a single one as it stands; it is only read
       if (count() == 1 && p_.dim == p_.depth) return static_cast<void>(q_ = const_cast<int8_t*>(q));
-    alignas(4) int8_t piece[16];
-    for (int left = p_.dim, c = 0; left > 0; left -= 16, c += 16, q += 16)
-      Dot::put_query(q_, count(), g, c, left < 16 || !aligned(q) ? copied(q, left, piece) : q);
+    constexpr int step = Dot::query_step;
+    alignas(4) int8_t piece[step];
+    for (int left = p_.dim, c = 0, depth = depth_of_products(); c < depth; left -= step, c += step, q += step)
+      Dot::put_query(q_, count(), g, c, left < step || !aligned(q) ? copied(q, left, piece) : q);
   }
 
   FOVEA_COMPACT uint32_t weight_of_sink(row& r) const {
@@ -95,12 +96,14 @@ class compact_rows {
   }
 
   static bool aligned(const int8_t* q) { return reinterpret_cast<uintptr_t>(q) % Dot::query_alignment == 0; }
-  // Sixteen elements and zeros behind the end, byte by byte: memcpy may load words from any address, and they
-  // may trap.
-  FOVEA_COLD static const int8_t* copied(const int8_t* q, int left, int8_t (&to)[16]) {
-    for (int i = 0; i < 16; ++i) to[i] = i < left ? q[i] : int8_t{0};
+  // Elements and zeros behind the end, byte by byte: memcpy may load words from any address, and they may
+  // trap.
+  static const int8_t* copied(const int8_t* q, int left, int8_t (&to)[Dot::query_step]) {
+    for (int i = 0; i < Dot::query_step; ++i) to[i] = i < left ? q[i] : int8_t{0};
     return to;
   }
+
+  int depth_of_products() const { return up_to(p_.dim, Dot::depth_step); }
 
   void attend_block(int32_t block, row* end) {
     int seen = 0;
@@ -112,18 +115,27 @@ class compact_rows {
     if (!seen) return;
     keys_ = up_to(seen, Dot::key_step);
     Dot::score(
-        count(), q_, job_.panels->keys(block), up_to(p_.dim, Dot::depth_step), p_.depth, keys(),
+        count(), q_, job_.panels->keys(block), depth_of_products(), p_.depth, keys(),
         [this](int g) { return rows_[g].start; }, s_);
     r = rows_;
     do weigh(block, *r);
     while (++r != end);
-    const int8_t* values = job_.panels->values(block);
-    const bool first = Dot::begins_sums && first_; // a row that never comes here has no sums to write
+    add_values(job_.panels->values(block));
     first_ = false;
-    if (!p_.spill)
+  }
+
+  // Where sums of a block are shifted before they are added, they are made for sixteen elements at a time, in
+  // the place of the scores.
+  FOVEA_COMPACT void add_values(const int8_t* values) {
+    if (!p_.spill) { // a row that never comes here has no sums to write
+      const bool first = Dot::begins_sums && first_;
       return Dot::add_values(first, count(), weights_, keys(), values, acc_, p_.width,
                              up_to(p_.v_dim, Dot::lane_step));
-    for (int32_t c = 0; c < p_.width; c += 16) add_spilled(values + c * fixed_block, c);
+    }
+    for (int32_t c = 0; c < p_.width; c += 16) {
+      Dot::add_values(true, count(), weights_, keys(), values + c * fixed_block, s_, 16, 16);
+      for (int g = 0; g < count(); ++g) Dot::add_shifted(acc_ + g * p_.width + c, s_ + g * 16, p_.spill);
+    }
   }
 
   // So many keys hold all that the row sees of the block. Most see all of it, and no option touches its keys.
@@ -133,15 +145,9 @@ class compact_rows {
     r.whole = r.from <= at && at + fixed_block <= r.to && !r.by_key;
     return r.whole ? fixed_block : look_closer(block, r);
   }
-  FOVEA_COLD int look_closer(int32_t block, row& r) {
+  int look_closer(int32_t block, row& r) {
     r.seen = seen_in(p_, r, block);
     return r.seen.from < r.seen.to ? r.seen.to : r.seen.head;
-  }
-
-  // The sums of a block are shifted before they are added. They are kept in the place of the scores.
-  void add_spilled(const int8_t* values, int32_t from) {
-    Dot::add_values(true, count(), weights_, keys(), values, s_, 16, 16);
-    for (int g = 0; g < count(); ++g) Dot::add_shifted(acc_ + g * p_.width + from, s_ + g * 16, p_.spill);
   }
 
   // Weights of a row. If a key lies above the reference, the reference rises first.
@@ -158,9 +164,12 @@ class compact_rows {
   FOVEA_COMPACT mapping prepare(const row& r, int32_t* s) const {
     return Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
   }
-  FOVEA_COLD mapping prepare_seen(int32_t block, const row& r, int32_t* s) {
-    if (r.by_key) return p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, keys(), s), mapping{};
-    const mapping by = prepare(r, s);
+  mapping prepare_seen(int32_t block, const row& r, int32_t* s) {
+    mapping by{};
+    if (r.by_key)
+      p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, s);
+    else
+      by = prepare(r, s);
     Dot::hide(s, 0, r.seen.first, by.absent());
     Dot::hide(s, r.seen.head, r.seen.from, by.absent());
     Dot::hide(s, r.seen.to, keys(), by.absent());
@@ -174,9 +183,15 @@ class compact_rows {
     const bool first = r.reference == fixed_lowest_reference; // nothing to shift
     r.reference = wanted;
     if (first) return;
-    r.sum = shift_round_sum(r.sum, by);
-    int32_t* const acc = sums_of(r);
-    for (int32_t c = 0; c < p_.width; ++c) acc[c] = shift_round(acc[c], by);
+    int32_t* acc = sums_of(r);
+    if (by > 30) { // shift_round has this test; here it stands outside the loop over the sums
+      r.sum = 0;
+      return Dot::fill(acc, p_.width, 0);
+    }
+    r.sum = ((r.sum >> (by - 1)) + 1) >> 1;
+    int32_t* const end = acc + p_.width;
+    do *acc = ((*acc >> (by - 1)) + 1) >> 1;
+    while (++acc != end);
   }
 
   void finish(row& r) {
@@ -202,7 +217,7 @@ class compact_rows {
 template <class Dot>
 void scale_weights_of(const fixed_plan& p, int32_t kv_head, int32_t block, int keys, void* weights, int rows,
                       int row) {
-  const int32_t at = block * fixed_block, from = p.see.first_key - at, left = p.see.end - at;
+  const int32_t at = block * fixed_block, from = p.see.first_key - at, left = end_of_tables(p, block) - at;
   Dot::scale_weights(static_cast<typename Dot::element*>(weights), rows, row,
                      value_weights_of(p, kv_head, block), from < 0 ? 0 : from, left < keys ? left : keys);
 }

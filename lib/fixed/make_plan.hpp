@@ -49,10 +49,9 @@ int32_t check_zero_points(const fovea_fixed_attention& a, fixed_plan& p) {
     if (p.zero_k) return refusal(FOVEA_RANGE, FOVEA_ARG_K);
     if (p.zero_v) return refusal(FOVEA_RANGE, FOVEA_ARG_V);
   }
-  // It is one of -half .. half - 1; floats have none.
-  const int32_t half = 128 << 8 * p.out_type;
-  if (offered<Offer>::floats && p.out_type == FOVEA_FIXED_F32 ? p.zero_out != 0
-                                                              : !within(p.zero_out, -half, half - 1))
+  // It is a number of the output's type; floats have none.
+  const bool floats = offered<Offer>::floats && p.out_type == FOVEA_FIXED_F32;
+  if (floats ? p.zero_out : (p.zero_out ^ p.zero_out >> 31) >> (7 + 8 * p.out_type))
     return refusal(FOVEA_RANGE, FOVEA_ARG_OUT);
   if (p.zero_q && !(offered<Offer>::tables && a.key_sums.data))
     return refusal(FOVEA_NULL, FOVEA_ARG_KEY_SUMS);
@@ -98,11 +97,11 @@ bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
 
 template <const fixed_offer& Offer>
 int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
-  p.scale = &a.scale, p.head_scales = offered<Offer>::tables ? a.head_scales : nullptr;
-  if (reinterpret_cast<uintptr_t>(p.head_scales) % alignof(fovea_fixed_scale))
+  p.scale = &a.scale, p.head_scales.data = offered<Offer>::tables ? a.head_scales : nullptr;
+  if (reinterpret_cast<uintptr_t>(p.head_scales.data) % alignof(fovea_fixed_scale))
     return refusal(FOVEA_ALIGN, FOVEA_ARG_SCALE);
-  const fovea_fixed_scale* scale = p.head_scales ? p.head_scales : p.scale;
-  for (int32_t left = p.head_scales ? a.q_heads : 1; left > 0; --left, ++scale)
+  const fovea_fixed_scale* scale = p.head_scales.data ? p.head_scales.data : p.scale;
+  for (int32_t left = p.head_scales.data ? a.q_heads : 1; left > 0; --left, ++scale)
     if (!scale_fits<Offer>(p, *scale)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   const int32_t max_keys = a.max_keys ? a.max_keys : 512;
   if (!(offered<Offer>::segments && a.segments) && a.first_key + a.keys > max_keys)
@@ -162,11 +161,11 @@ template <const fixed_offer& Offer>
 int32_t check_options(const fovea_fixed_attention& a, fixed_plan& p) {
   if (const int32_t s = check_seen(a, p.see)) return s;
   p.memory.count = 0;
-  p.sinks = nullptr, p.value_weights.data = nullptr;
-  if constexpr (offered<Offer>::tables || kernels_read_tables) {
-    p.multipliers.data = p.sums.data = p.bias.data = p.alibi = nullptr;
-    p.mask.data = nullptr, p.tree.parents = nullptr, p.octaves_by_key = false;
-  }
+  p.sinks.data = nullptr, p.value_weights.data = nullptr;
+  if constexpr (offered<Offer>::tables || kernels_read_tables)
+    p.multipliers.data = nullptr, p.tree.parents = nullptr, p.octaves_by_key = false;
+  if constexpr (kernels_read_tables || offered<Offer>::s16) // which reads all
+    p.sums.data = p.bias.data = p.alibi.data = nullptr, p.mask.data = nullptr;
   if constexpr (!offered<Offer>::tables) {
     if (parents_of(a)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_PARENT);
   } else if (has_tables(a)) {
@@ -177,47 +176,41 @@ int32_t check_options(const fovea_fixed_attention& a, fixed_plan& p) {
   return FOVEA_OK;
 }
 
-inline __attribute__((always_inline)) int32_t check_tensor(const fovea_fixed_in& x, const tensor_counts& n,
-                                                           byte_rows& rows, byte_ranges& memory) {
-  return check_tensor(x.data, x.head_stride, x.token_stride, n, rows, memory.at[memory.count++]);
+// Checks q, k, v or out: n.argument says which. All four begin with the fields of tensor_place.
+static_assert(offsetof(fovea_fixed_attention, out) == (FOVEA_ARG_OUT - FOVEA_ARG_Q) * sizeof(fovea_fixed_in));
+inline int32_t check_tensor(const fovea_fixed_attention& a, const tensor_counts& n, fixed_plan& p) {
+  const int32_t i = n.argument - FOVEA_ARG_Q;
+  return check_tensor(*reinterpret_cast<const tensor_place*>(&a.q + i), n, p.tensors[i], p.memory);
 }
 
 template <const fixed_offer& Offer>
 int32_t check_keys_and_values(const fovea_fixed_attention& a, fixed_plan& p, tensor_counts& n) {
-  n.heads = p.kv_heads, n.tokens = a.keys;
   p.segments = nullptr;
   if (offered<Offer>::segments && a.segments) {
     if (!p.panels) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SEGMENTS);
     p.segments = a.segments;
-    p.k = p.v = {};
+    p.tensors[1] = p.tensors[2] = {};
     if constexpr (offered<Offer>::segments) return Offer.segments->check(a, p);
   }
-  if (offered<Offer>::panels(p)) {
-    if (offered<Offer>::rows && a.k.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
-    n.tokens = up_to(n.tokens, fixed_block), n.row = p.depth;
-  }
-  if (const int32_t reason = check_tensor(a.k, n, p.k, p.memory)) return refusal(reason, FOVEA_ARG_K);
-  n.row = p.v_dim;
-  if (offered<Offer>::panels(p)) {
-    if (offered<Offer>::rows && a.v.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_V);
-    n.row = p.width;
-  }
-  if (const int32_t reason = check_tensor(a.v, n, p.v, p.memory)) return refusal(reason, FOVEA_ARG_V);
-  return FOVEA_OK;
+  n.heads = p.kv_heads, n.tokens = a.keys;
+  if (offered<Offer>::panels(p)) n.tokens = up_to(n.tokens, fixed_block), n.row = p.depth;
+  if (offered<Offer>::rows && p.panels && a.k.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
+  n.argument = FOVEA_ARG_K;
+  if (const int32_t s = check_tensor(a, n, p)) return s;
+  n.row = offered<Offer>::panels(p) ? p.width : p.v_dim;
+  if (offered<Offer>::rows && p.panels && a.v.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_V);
+  n.argument = FOVEA_ARG_V;
+  return check_tensor(a, n, p);
 }
 
 template <const fixed_offer& Offer>
 int32_t check_tensors(const fovea_fixed_attention& a, fixed_plan& p) {
-  tensor_counts n{a.q_heads, a.queries, p.dim, offered<Offer>::is_s16(p), false};
-  if (const int32_t reason = check_tensor(a.q, n, p.q, p.memory)) return refusal(reason, FOVEA_ARG_Q);
+  tensor_counts n{a.q_heads, a.queries, p.dim, offered<Offer>::is_s16(p), FOVEA_ARG_Q};
+  if (const int32_t s = check_tensor(a, n, p)) return s;
   if (const int32_t s = check_keys_and_values<Offer>(a, p, n)) return s;
-  n = {a.q_heads, a.queries, p.v_dim, p.out_type, true};
-  byte_range& out = p.memory.at[p.memory.count];
-  if (const int32_t reason = check_tensor(a.out.data, a.out.head_stride, a.out.token_stride, n, p.out, out))
-    return refusal(reason, FOVEA_ARG_OUT);
-  if (meets_any(p, out)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT);
-  ++p.memory.count;
-  return FOVEA_OK;
+  n = {a.q_heads, a.queries, p.v_dim, p.out_type, FOVEA_ARG_OUT};
+  if (const int32_t s = check_tensor(a, n, p)) return s;
+  return meets_any(p, p.memory.last()) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : int32_t{FOVEA_OK};
 }
 
 template <const fixed_offer& Offer>

@@ -89,48 +89,72 @@ __attribute__((noinline)) static void multiply_group(const byte_tile<Form>& tile
   for (; n < columns; ++n) multiply_columns<Form, M, 1, Shape::ahead>(tile, r, panels, apart, depth, n, sums);
 }
 
-// One row by `count` panels, one after the other: cores prefetch one stream of memory better than four. Steps
-// join Chains sums in turn, so that no product waits for the one before it.
-template <class Form, int Chains>
-__attribute__((noinline)) static void multiply_row(const byte_tile<Form>& tile, int r, const int8_t* panels,
-                                                   ptrdiff_t apart, int depth, int count, int32_t* sums) {
+// One row by a panel of each stream. Steps join Chains sums in turn, so that no product waits for the one
+// before it.
+template <class Form, int Chains, int Streams>
+FOVEA_INLINE void multiply_row_by_panel(const typename Form::keys_dot::element* x, int32_t start, int depth,
+                                        const int8_t* (&panels)[Streams], int32_t* const (&sums)[Streams]) {
   using dot = typename Form::keys_dot;
   constexpr int S = dot::slices, deep = dot::deep, each = row_scores<Form, 1>::each;
   static_assert(dot::rows == 1 && deep == 4 && dot::group == 4 && 4 % Chains == 0,
                 "depths are multiples of 16");
-  const auto* const x = tile.chunks + static_cast<ptrdiff_t>(r) * depth;
-  for (int n = 0; n < count; ++n, panels += apart, sums += 16) {
-    tile_sums<dot, Chains, S> acc;
+  tile_sums<dot, Chains, S> acc[Streams];
+#pragma GCC unroll 2
+  for (int s = 0; s < Streams; ++s)
 #pragma GCC unroll 4
     for (int t = 0; t < Chains; ++t)
 #pragma GCC unroll 4
-      for (int i = 0; i < S; ++i) dot::begin(acc.row[t][i].at, [&](int) { return t ? 0 : tile.starts[r]; });
-    const int8_t* b = panels;
-    for (int k = 0; k < depth; k += 16)
+      for (int i = 0; i < S; ++i) dot::begin(acc[s].row[t][i].at, [&](int) { return t ? 0 : start; });
+  for (int k = 0; k < depth; k += 16)
 #pragma GCC unroll 4
-      for (int t = 0; t < 4; ++t, b += 16 * deep) {
-        const auto chunk = dot::take(x + k + t * deep);
+    for (int t = 0; t < 4; ++t) {
+      const auto chunk = dot::take(x + k + t * deep);
+#pragma GCC unroll 2
+      for (int s = 0; s < Streams; ++s) {
 #pragma GCC unroll 4
         for (int i = 0; i < S; ++i) {
           typename dot::piece y[dot::regs];
-          dot::load_column(b + column_at<dot>(i, 0), y);
+          dot::load_column(panels[s] + column_at<dot>(i, 0), y);
 #pragma GCC unroll 4
-          for (int j = 0; j < dot::regs; ++j) dot::template add<0>(acc.row[t % Chains][i].at[j], y[j], chunk);
+          for (int j = 0; j < dot::regs; ++j)
+            dot::template add<0>(acc[s].row[t % Chains][i].at[j], y[j], chunk);
         }
+        panels[s] += 16 * deep;
       }
+    }
+#pragma GCC unroll 2
+  for (int s = 0; s < Streams; ++s)
 #pragma GCC unroll 4
     for (int i = 0; i < S; ++i) {
-      typename Form::reg total[each], more[each];
-      dot::fold(acc.row[0][i].at, 0, total);
+      typename Form::reg total[each];
+      fold_chains<Form, dot, Chains>([&](int t) FOVEA_LAMBDA_INLINE -> auto& { return acc[s].row[t][i].at; },
+                                     total);
 #pragma GCC unroll 4
-      for (int t = 1; t < Chains; ++t) {
-        dot::fold(acc.row[t][i].at, 0, more);
-#pragma GCC unroll 4
-        for (int j = 0; j < each; ++j) total[j] = Form::add(total[j], more[j]);
-      }
-#pragma GCC unroll 4
-      for (int j = 0; j < each; ++j) Form::store(sums + (i * each + j) * Form::lanes, total[j]);
+      for (int j = 0; j < each; ++j) Form::store(sums[s] + (i * each + j) * Form::lanes, total[j]);
     }
+}
+
+// One row by `count` panels, one after the other: cores prefetch few streams of memory better than many.
+template <class Form, int Chains>
+__attribute__((noinline)) static void multiply_row(const byte_tile<Form>& tile, int r, const int8_t* panels,
+                                                   ptrdiff_t apart, int depth, int count, int32_t* sums) {
+  const auto* const x = tile.chunks + static_cast<ptrdiff_t>(r) * depth;
+  for (int n = 0; n < count; ++n, panels += apart, sums += 16) {
+    const int8_t* at[1] = {panels};
+    multiply_row_by_panel<Form, Chains, 1>(x, tile.starts[r], depth, at, {sums});
+  }
+}
+
+// The same by two streams of them.
+template <class Form, int Chains>
+static void multiply_two_streams(const void* row, int32_t depth, const two_streams& panels, ptrdiff_t apart,
+                                 int32_t count, int32_t* first, int32_t* second) {
+  const byte_tile<Form> tile(row, 1);
+  const auto *a = reinterpret_cast<const int8_t*>(panels.first),
+             *b = reinterpret_cast<const int8_t*>(panels.second);
+  for (int32_t n = 0; n < count; ++n, a += apart, b += apart, first += 16, second += 16) {
+    const int8_t* at[2] = {a, b};
+    multiply_row_by_panel<Form, Chains, 2>(tile.chunks, tile.starts[0], depth, at, {first, second});
   }
 }
 
@@ -168,7 +192,11 @@ struct form_product {
     by_groups_of(rows, group, typename Form::shapes{});
   }
 
-  static constexpr fixed_product exact(int32_t isa) { return {isa, tile_bytes, take, multiply}; }
+  static constexpr fixed_product exact(int32_t isa) {
+    fixed_product product{isa, tile_bytes, take, multiply};
+    if constexpr (RowChains != 0) product.multiply_two = multiply_two_streams<Form, RowChains>;
+    return product;
+  }
 };
 
 } // namespace fovea::fixed

@@ -20,6 +20,8 @@ struct nibble_vectors {
 template <class Dot, class... Shapes>
 struct nibble_product {
   static constexpr int lanes = Dot::lanes, regs = Dot::regs;
+  // One row reads two streams where sixteen lanes are a register: others would not hold the sums of both.
+  static constexpr bool takes_two_streams = regs == 1;
   using vectors = nibble_vectors<lanes>;
   using reg = typename Dot::reg;
   using floats = typename vectors::floats;
@@ -54,7 +56,56 @@ struct nibble_product {
     }
   }
 
+  // One row by panels of two streams, each read in order, so that cores prefetch them by themselves.
+  static void multiply_two(const group_job& job, const unsigned char* second, float* z, float* second_z) {
+    const auto multiply = job.groups <= held_groups ? multiply_two_panels<true> : multiply_two_panels<false>;
+    const unsigned char* first = job.panels;
+    for (int32_t n = 0; n < job.count; ++n, first += job.apart, second += job.apart, z += 16, second_z += 16)
+      multiply(job, first, second, z, second_z);
+  }
+
  private:
+  static constexpr int32_t held_groups = 48; // with more, prefetched lines are faster: docs/speed.md, 10
+
+  // All scales are read before the bytes behind them: few are held as floats, lines of many are prefetched.
+  template <bool HoldsScales>
+  __attribute__((noinline)) static void multiply_two_panels(const group_job& job, const unsigned char* first,
+                                                            const unsigned char* second, float* z,
+                                                            float* second_z) {
+    const int32_t groups = job.groups;
+    const unsigned char* const panels[2] = {first, second};
+    const unsigned char* tile = job.tiles;
+    floats held[2][HoldsScales ? held_groups : 1], sum[2] = {};
+#pragma GCC unroll 2
+    for (int s = 0; s < 2; ++s)
+      if constexpr (HoldsScales)
+        for (int32_t g = 0; g < groups; ++g) held[s][g] = scales_of_group(job, panels[s], g);
+      else
+        for (int32_t g = 0; g < groups; g += 64 / group_scales)
+          __builtin_prefetch(panels[s] + g * group_scales);
+    const unsigned char* bytes[2];
+    for (int s = 0; s < 2; ++s) bytes[s] = panels[s] + static_cast<ptrdiff_t>(groups) * group_scales;
+    for (int32_t g = 0; g < groups; ++g, tile += job.tile_step) {
+      const auto* const x = reinterpret_cast<const int8_t*>(tile + starts_bytes(1));
+#pragma GCC unroll 2
+      for (int s = 0; s < 2; ++s) {
+        reg exact[1][1];
+        multiply_bytes<1, false>(tile, x, bytes[s], exact);
+        const auto words = reinterpret_cast<typename vectors::words>(exact[0][0]);
+        const floats by = HoldsScales ? held[s][g] : scales_of_group(job, panels[s], g);
+        sum[s] += __builtin_convertvector(words, floats) * by;
+        bytes[s] += group_bytes;
+      }
+    }
+    std::memcpy(z, &sum[0], sizeof sum[0]);
+    std::memcpy(second_z, &sum[1], sizeof sum[1]);
+  }
+  static FOVEA_INLINE floats scales_of_group(const group_job& job, const unsigned char* panel, int32_t g) {
+    floats x[1];
+    Dot::load_halves(panel + g * group_scales, x);
+    return x[0] * job.scales[g];
+  }
+
   // M rows from r on by one panel. Sums of a group are exact; their products join a float each.
   template <int M>
   __attribute__((noinline)) static void multiply_panel(const group_job& job, int r,
@@ -89,7 +140,7 @@ struct nibble_product {
     for (int m = 0; m < M; ++m) std::memcpy(z + m * sums_step, sum[m], sizeof sum[m]);
   }
 
-  template <int M>
+  template <int M, bool Prefetch = M <= 2>
   static FOVEA_INLINE void multiply_bytes(const unsigned char* starts, const int8_t* x,
                                           const unsigned char* bytes, reg (&sums)[M][regs]) {
     // Few rows have sums of their own for the high bits, so that two products are never in one's way. Their
@@ -110,7 +161,7 @@ struct nibble_product {
     for (int t = 0; t < 4; ++t)
 #pragma GCC unroll 4
       for (int i = 0; i < regs; ++i) {
-        const reg v = load_bytes<M>(bytes, t, i), low = v & low_bits;
+        const reg v = load_bytes<Prefetch>(bytes, t, i), low = v & low_bits;
         const reg high = apart ? v & ~low_bits : shifted<4>(v) & low_bits;
 #pragma GCC unroll 16
         for (int m = 0; m < M; ++m) {
@@ -142,7 +193,7 @@ struct nibble_product {
     for (int t = 0; t < 4; ++t)
 #pragma GCC unroll 4
       for (int i = 0; i < regs; ++i) {
-        const reg v = load_bytes<M>(bytes, t, i), low = v & low_bits, high = shifted<4>(v) & low_bits;
+        const reg v = load_bytes<M <= 2>(bytes, t, i), low = v & low_bits, high = shifted<4>(v) & low_bits;
 #pragma GCC unroll 16
         for (int m = 0; m < M; ++m) {
           const reg low_pairs = Dot::pair_products(low, Dot::spread(word_at(x + 4 * (t * M + m)))),
@@ -159,10 +210,10 @@ struct nibble_product {
   }
 
   // Register i of the bytes of four numbers.
-  template <int M>
+  template <bool Prefetch>
   static FOVEA_INLINE reg load_bytes(const unsigned char* bytes, int t, int i) {
     const unsigned char* const at = bytes + 64 * t + 4 * lanes * i;
-    if (M <= 2 && i % (lanes < 16 ? 2 : 1) == 0) prefetch_weights(at);
+    if (Prefetch && i % (lanes < 16 ? 2 : 1) == 0) prefetch_weights(at);
     return Dot::load(at);
   }
   template <int Count>

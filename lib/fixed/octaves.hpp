@@ -11,7 +11,7 @@ static inline bool in_octaves(const fixed_plan& p, const fixed_row& r) {
   if (r.scale->score_multiplier < 1 << 30)
     return true; // a flat scale does not carry a missing key's score far enough down
   return p.octaves_by_key &&
-         (p.multipliers.data || p.sums.data || p.bias.data || (p.alibi && p.alibi[r.q_head]));
+         (p.multipliers.data || p.sums.data || p.bias.data || (p.alibi.data && p.alibi.data[r.q_head]));
 }
 
 // Keys first .. first + count - 1 of a block hold all that the row sees of it.

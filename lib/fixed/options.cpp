@@ -8,63 +8,116 @@
 namespace fovea::fixed {
 namespace {
 
-// octaves_with, where keys have a multiplier and nothing else.
-int32_t limit_word(int32_t t) {
-  constexpr int32_t limit = fixed_octave_limit - 1;
-#if defined(__ARM_FEATURE_SAT)
-  const int32_t x = __builtin_arm_ssat(t, 29);
-  return x - ((x + limit) >> 31); // -2^28 becomes -limit
-#else
-  return t < -limit ? -limit : t > limit ? limit : t;
-#endif
-}
-inline __attribute__((always_inline)) int32_t limited_octaves(int32_t score, int32_t multiplier, int shift) {
+// octaves_with in passes. Multipliers are `step` apart: 0 where all keys have the same.
+struct multipliers_of {
+  const int32_t* at;
+  ptrdiff_t step;
+  int shift;
+};
+
+inline __attribute__((always_inline)) int32_t octaves_of(int32_t score, int32_t multiplier, int shift) {
   const int64_t product = int64_t{score} * multiplier;
   const uint32_t low = static_cast<uint32_t>(product), high = static_cast<uint32_t>(product >> 32);
-  return limit_word(static_cast<int32_t>(low >> shift | high << (32 - shift)));
+  return static_cast<int32_t>(low >> shift | high << (32 - shift));
 }
-__attribute__((noinline, hot)) void octaves_by_multiplier(const int32_t* multipliers, int shift, int from,
-                                                          int to, int32_t* s) {
-  const int32_t* const end = s + to;
-  s += from;
+
+__attribute__((noinline, hot)) void octaves_by_multiplier(const multipliers_of& x, int32_t* t,
+                                                          const int32_t* end) {
+  const int32_t* by = x.at;
+  const ptrdiff_t step = x.step;
+  const int shift = x.shift;
   do {
-    const int32_t score = *s;
-    *s++ = limited_octaves(score, *multipliers++, shift);
-  } while (s != end);
+    const int32_t score = *t;
+    *t++ = limited_word(octaves_of(score, *by, shift));
+    by += step;
+  } while (t != end);
+}
+
+// A bias, and ALiBi, which counts keys from the query's position: the first one lies so far before it. Keys
+// of drafts come `behind` their positions.
+struct terms_of {
+  const int32_t* bias;
+  int32_t slope;
+  int64_t distance;
+  const int16_t* behind;
+};
+
+FOVEA_ONCE void octaves_with_terms(const terms_of& o, const multipliers_of& x, int count, int32_t* t) {
+  const int32_t* by = x.at;
+  for (int i = 0; i < count; ++i, by += x.step) {
+    const int64_t apart = o.distance - i + (o.behind ? o.behind[i] : 0);
+    const int32_t bias = o.bias ? o.bias[i] : 0;
+    const int64_t sum = octaves_of(t[i], *by, x.shift) - o.slope * (apart < 0 ? -apart : apart) + bias;
+    t[i] = bias == INT32_MIN ? fixed_absent : limit_octaves(sum);
+  }
+}
+
+FOVEA_ONCE void hide_where_zero(const uint8_t* mask, int count, int32_t* t) {
+  for (int i = 0; i < count; ++i)
+    if (!mask[i]) t[i] = fixed_absent;
+}
+
+template <class T>
+const T* row_of(const table_of<T>& x, const fixed_row& r, int32_t n) {
+  return x.data ? x.data + r.q_head * x.head + r.query * x.row + n : nullptr;
 }
 
 } // namespace
 
-void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
-                    const seen_of_block& seen, int keys, int32_t* s) {
-  path_in_block path;
-  const key_options o = options_in(p, r, kv_head, block, seen, path);
-  const bool one_run = seen.head <= seen.first && seen.from < seen.to;
-  if (one_run && o.multipliers && !o.sums && !o.bias && !o.mask && !o.slope) {
-    fill(s, seen.from, fixed_absent);
-    octaves_by_multiplier(o.multipliers + (seen.from - seen.first), r.scale->score_shift, seen.from, seen.to,
-                          s);
-    return fill(s + seen.to, keys - seen.to, fixed_absent);
+void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int32_t block,
+                    const seen_of_block& seen, int32_t* s) {
+  const int count = (seen.from < seen.to ? seen.to : seen.head) - seen.first;
+  if (count <= 0) return;
+  const int32_t at = block * fixed_block, key = at + seen.first, n = key - p.see.first_key;
+  int32_t* const t = s + seen.first;
+  if (p.sums.data) {
+    const int32_t* const sums = p.sums.data + kv_head * p.sums.head + n;
+    for (int i = 0; i < count; ++i) t[i] = without_zero_q(t[i], p.zero_q, sums[i]);
   }
-  for (int j = 0; j < keys; ++j)
-    s[j] = seen.has(j) ? octaves_with(o, p, r, j - seen.first, s[j]) : fixed_absent;
+  multipliers_of by{&r.scale->score_multiplier, 0, r.scale->score_shift};
+  if (p.multipliers.data) by.at = key_multipliers_of(p, kv_head, key), by.step = 1;
+  const bool in_tree = features::trees && p.tree.parents;
+  path_in_block path;
+  terms_of terms{features::masks ? row_of(p.bias, r, n) : nullptr, 0, 0, nullptr};
+  if (in_tree) {
+    find_path(p.tree, r.query, at, fixed_block, {path.shown, path.behind, &path.special});
+    terms.behind = path.behind + seen.first;
+  }
+  if (features::alibi && p.alibi.data) {
+    terms.slope = p.alibi.data[r.q_head];
+    terms.distance = (in_tree ? int64_t{p.tree.first} + depth_of(p.tree, r.query)
+                              : int64_t{p.see.position} + r.query) -
+                     key;
+  }
+  if (terms.bias || terms.slope)
+    octaves_with_terms(terms, by, count, t);
+  else
+    octaves_by_multiplier(by, t, t + count);
+  if (features::masks && p.mask.data) hide_where_zero(row_of(p.mask, r, n), count, t);
+  if (in_tree) hide_where_zero(path.shown + seen.first, count, t);
 }
 
 bool by_fixed_key(const fixed_plan& p, int32_t block) {
-  return p.octaves_by_key || p.in_tree(int64_t{block} * fixed_block, fixed_block);
+  return p.octaves_by_key || p.in_tree(block * fixed_block, fixed_block);
 }
 
 uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r) { return weigh_sink(p, r); }
 
 // Floats of cores with an FPU have the bits of soft_float.hpp: see float_output.hpp.
 #if defined(__ARM_FP) && (__ARM_FP & 4)
-void write_fixed_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale,
+// Rounded once. Where it has 33 bits, the last one is kept in the one above.
+inline float float_of_difference(int32_t a, int32_t b) {
+  int32_t x;
+  if (!__builtin_sub_overflow(a, b, &x)) return static_cast<float>(x);
+  const int64_t wide = int64_t{a} - b;
+  return 2 * static_cast<float>(static_cast<int32_t>(wide >> 1 | (wide & 1)));
+}
+
+void write_fixed_floats(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,
                         int32_t count, uint32_t* out) {
-  if (sum == 0) return fill(out, count, uint32_t{0}); // the row saw nothing
-  const float by = float_of(scale.f32_scale) / static_cast<float>(sum);
-  for (int32_t c = 0; c < count; ++c)
-    out[c] = zero_sum ? fixed_float_product(acc[c] - zero_sum, bits_of(by))
-                      : bits_of(static_cast<float>(acc[c]) * by);
+  // A row that saw nothing has no sums; it must not raise the flag of a division by zero, which may interrupt.
+  const float by = float_of(scale.f32_scale) / static_cast<float>(sum ? sum : 1);
+  for (int32_t c = 0; c < count; ++c) out[c] = sum ? bits_of(float_of_difference(acc[c], zero_sum) * by) : 0;
 }
 
 uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum) {
@@ -74,11 +127,11 @@ uint32_t fixed_float_product(int64_t acc, uint32_t by) {
   return bits_of(float_of(float_from_integer(acc)) * float_of(by));
 }
 #else
-void write_fixed_floats(const int32_t* acc, uint32_t sum, int64_t zero_sum, const fovea_fixed_scale& scale,
+void write_fixed_floats(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,
                         int32_t count, uint32_t* out) {
   if (sum == 0) return fill(out, count, uint32_t{0}); // the row saw nothing
   const uint32_t by = fixed_float_factor(scale, sum);
-  for (int32_t c = 0; c < count; ++c) out[c] = fixed_float_product(acc[c] - zero_sum, by);
+  for (int32_t c = 0; c < count; ++c) out[c] = fixed_float_product(int64_t{acc[c]} - zero_sum, by);
 }
 
 uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum) {

@@ -32,9 +32,10 @@ void copy_word(int8_t* to, const int8_t* from) {
 void put_key(int8_t* panels, int32_t key, const int8_t* row, int32_t dim) {
   const int depth = up_to(dim, 16);
   int8_t* const to = panels + key_at(key, 0, depth);
-  const int in_words = moves_words(to, row) ? dim / 4 * 4 : 0;
-  for (int c = 0; c < in_words; c += 4) copy_word(to + key_at(0, c, depth), row + c);
-  for (int c = in_words; c < depth; ++c) to[key_at(0, c, depth)] = c < dim ? row[c] : int8_t{0};
+  int c = 0;
+  if (moves_words(to, row))
+    for (; c + 4 <= dim; c += 4) copy_word(to + key_at(0, c, depth), row + c);
+  for (; c < depth; ++c) to[key_at(0, c, depth)] = c < dim ? row[c] : int8_t{0};
 }
 
 void put_value(int8_t* panels, int32_t key, const int8_t* row, int32_t dim) {
@@ -103,10 +104,12 @@ void put_values(int8_t* to, const int8_t* rows, ptrdiff_t stride) {
 }
 #endif
 
-// The same for any number of elements, one by one.
+// The same for any number of elements, one by one, from the first of a panel on.
 void put_each_value(int8_t* __restrict to, const int8_t* __restrict rows, ptrdiff_t stride, int count) {
   const int8_t *a = rows, *b = rows + stride, *c = rows + 2 * stride, *d = rows + 3 * stride;
-  for (int i = 0; i < count; ++i, to += 4) to[0] = a[i], to[1] = b[i], to[2] = c[i], to[3] = d[i];
+  for (int i = 0; i < count; i += 16, to += 15 * 64)
+    for (int j = i; j < i + 16 && j < count; ++j, to += 4)
+      to[0] = a[j], to[1] = b[j], to[2] = c[j], to[3] = d[j];
 }
 
 // Calls four(key) for four keys that stand in one group of a panel, one(key) for others.
@@ -140,24 +143,20 @@ void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t
       for (int8_t* to = panels + value_at(at + j, 0, width); c + 16 <= dim;
            c += 16, to += value_at(0, 16, 16))
         put_values(to, rows + j * stride + c, stride);
-    for (; c < dim; c += 16)
-      put_each_value(panels + value_at(at + j, c, width), rows + j * stride + c, stride,
-                     c + 16 <= dim ? 16 : dim - c);
+    put_each_value(panels + value_at(at + j, c, width), rows + j * stride + c, stride, dim - c);
   };
   by_fours(at, count, fixed_panel_order == 1, four,
            [&](int32_t j) { put_value(panels, at + j, rows + j * stride, dim); });
 }
 
 // All blocks of K, then all blocks of V.
-int8_t* fixed_panels::key_room(int32_t block) const {
-  const ptrdiff_t place = whole_ ? block - first_block() : 0;
-  return room_ + place * fixed_block * p_.depth * packing().key_element;
-}
-int8_t* fixed_panels::value_room(int32_t block) const {
-  const ptrdiff_t place = whole_ ? block - first_block() : 0;
-  const ptrdiff_t blocks = whole_ ? static_cast<ptrdiff_t>(fixed_blocks_of(p_)) : 1;
-  return room_ + (blocks * p_.depth * packing().key_element + place * p_.width * packing().value_element) *
-                     fixed_block;
+int8_t* fixed_panels::room(int32_t block, kind_of_panels kind) const {
+  const ptrdiff_t key_bytes = p_.depth * packing().key_element,
+                  value_bytes = p_.width * packing().value_element;
+  ptrdiff_t place = whole_ ? block - first_block() : 0, blocks = 0, bytes = key_bytes;
+  if (kind == of_values)
+    blocks = whole_ ? static_cast<ptrdiff_t>(fixed_blocks_of(p_)) : 1, bytes = value_bytes;
+  return room_ + (blocks * key_bytes + place * bytes) * fixed_block;
 }
 
 void fixed_panels::pack(int32_t block) {
@@ -168,51 +167,36 @@ void fixed_panels::pack(int32_t block) {
   const auto rows = [&](const byte_rows& x) { return reinterpret_cast<const int8_t*>(x.row(kv_head_, row)); };
   const auto keys = packing().keys ? packing().keys : pack_fixed_keys;
   const auto values = packing().values ? packing().values : pack_fixed_values;
-  keys(key_room(block), at, rows(p_.k), p_.k.token, count, p_.dim);
-  values(value_room(block), at, rows(p_.v), p_.v.token, count, p_.v_dim);
+  keys(room(block, of_keys), at, rows(p_.k()), p_.k().token, count, p_.dim);
+  values(room(block, of_values), at, rows(p_.v()), p_.v().token, count, p_.v_dim);
 }
 
-const fovea_segment& segment_of(const fixed_plan& p, int64_t key) {
+const fovea_segment& segment_of(const fixed_plan& p, int32_t key) {
   const fovea_segment* s = p.segments->at + p.segments->count - 1;
   while (s != p.segments->at && s->first_key > key) --s;
   return *s;
 }
 
-namespace {
-
-const int8_t* in_segment(const fovea_segment& s, const void* data, ptrdiff_t head, int32_t key,
-                         int32_t dims) {
-  return static_cast<const int8_t*>(data) + head + static_cast<ptrdiff_t>(key - s.first_key) * dims;
+const int8_t* fixed_panels::in_segment(int32_t block, kind_of_panels kind) const {
+  const int32_t key = block * fixed_block;
+  const fovea_segment& s = segment_of(p_, key);
+  const void* data = s.k;
+  ptrdiff_t head = s.k_head_stride;
+  int32_t dims = p_.depth;
+  if (kind == of_values) data = s.v, head = s.v_head_stride, dims = p_.width;
+  if (!head) head = static_cast<ptrdiff_t>(up_to(s.keys, fixed_block)) * dims;
+  return static_cast<const int8_t*>(data) + kv_head_ * head +
+         static_cast<ptrdiff_t>(key - s.first_key) * dims;
 }
 
-ptrdiff_t head_stride(const fovea_segment& s, ptrdiff_t given, int32_t dims) {
-  return stride_or(given, static_cast<ptrdiff_t>(up_to(s.keys, fixed_block)) * dims);
-}
-
-} // namespace
-
-const int8_t* fixed_panels::packed_keys(fixed_panels& x, int32_t block) {
-  if (x.p_.in_segments()) {
-    const fovea_segment& s = segment_of(x.p_, block * fixed_block);
-    return in_segment(s, s.k, x.kv_head_ * head_stride(s, s.k_head_stride, x.p_.depth), block * fixed_block,
-                      x.p_.depth);
-  }
-  if (!x.whole_) {
-    x.pack(block);
-  } else {
+const int8_t* fixed_panels::packed(fixed_panels& x, int32_t block, kind_of_panels kind) {
+  if (x.p_.in_segments()) return x.in_segment(block, kind);
+  if (kind == of_keys) {
+    if (!x.whole_) x.packed_ = block;
     for (; x.packed_ <= block; ++x.packed_)
       x.pack(x.packed_); // a row may skip blocks, never go back: what it skips others may see
   }
-  return x.key_room(block);
-}
-
-const int8_t* fixed_panels::packed_values(const fixed_panels& x, int32_t block) {
-  if (x.p_.in_segments()) {
-    const fovea_segment& s = segment_of(x.p_, block * fixed_block);
-    return in_segment(s, s.v, x.kv_head_ * head_stride(s, s.v_head_stride, x.p_.width), block * fixed_block,
-                      x.p_.width);
-  }
-  return x.value_room(block);
+  return x.room(block, kind);
 }
 
 namespace {

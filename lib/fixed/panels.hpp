@@ -22,19 +22,20 @@ constexpr int fixed_panel_order = 2;
 constexpr int fixed_panel_order = 1;
 #endif
 
-// Element (lane, c) of 16 lanes that are `depth` deep.
-constexpr ptrdiff_t in_panel(int lane, int c) {
+// Element (lane, c) of 16 lanes that are `depth` deep. No number here is negative.
+inline __attribute__((always_inline)) constexpr ptrdiff_t in_panel(int lane, int c) {
   return static_cast<ptrdiff_t>(c & ~3) * 16 + lane * 4 + (c & 3);
 }
 
 constexpr ptrdiff_t key_at(int32_t key, int c, int depth, int order = fixed_panel_order) {
-  if (order == 2) return static_cast<ptrdiff_t>(key / 4) * 4 * depth + c / 16 * 64 + key % 4 * 16 + c % 16;
-  return static_cast<ptrdiff_t>(key / 16) * 16 * depth + in_panel(key % 16, c);
+  if (order == 2) return static_cast<ptrdiff_t>(key & ~3) * depth + (c & ~15) * 4 + (key & 3) * 16 + (c & 15);
+  return static_cast<ptrdiff_t>(key & ~15) * depth + in_panel(key & 15, c);
 }
 constexpr ptrdiff_t value_at(int32_t key, int c, int width, int order = fixed_panel_order) {
-  const ptrdiff_t block = static_cast<ptrdiff_t>(key / fixed_block) * fixed_block * width;
-  if (order == 2) return block + c * fixed_block + key % fixed_block;
-  return block + c / 16 * 16 * fixed_block + in_panel(c % 16, key % fixed_block);
+  const int lane = key & (fixed_block - 1);
+  const ptrdiff_t block = static_cast<ptrdiff_t>(key - lane) * width;
+  if (order == 2) return block + c * fixed_block + lane;
+  return block + (c & ~15) * fixed_block + in_panel(c & 15, lane);
 }
 
 } // namespace fovea::fixed

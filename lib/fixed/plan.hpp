@@ -34,10 +34,11 @@ struct table_of { // optional numbers: [head][row][key] with strides in elements
 };
 
 struct byte_ranges { // of tensors and of the tables that a call gives
-  byte_range at[13];
   int32_t count;
+  byte_range at[13];
   const byte_range* begin() const { return at; }
   const byte_range* end() const { return at + count; }
+  const byte_range& last() const { return at[count - 1]; }
 };
 
 // `visibility` in 32 bits. Keys are below 2^30, so larger numbers are clamped to that. Keys from .. to - 1
@@ -45,14 +46,14 @@ struct byte_ranges { // of tensors and of the tables that a call gives
 // query, all three are one key further; but `from` stays in a tree, and chunks cut all three.
 struct fixed_visibility {
   int32_t first_key, end, from, to, kept, prefix, keep;
-  int32_t chunk; // keys of a chunk, 0: no chunks
-  bool tree;
+  int32_t chunk;        // keys of a chunk, 0: no chunks
+  int32_t tree;         // not 0: see tree.hpp
   uint32_t chunks_left; // keys of the chunks before it, UINT32_MAX: all
-  int64_t position;     // of query 0
+  int32_t position;     // of query 0
 };
 constexpr int32_t beyond_keys = 1 << 30; // also from any query on
 
-// Calls that ask for what a build has left out are refused before they come here.
+// A call that asks for an option that the build leaves out has been refused by validation.
 constexpr seen seen_by(const fixed_visibility& see, int32_t query) {
   const auto within = [](int32_t x, int32_t low, int32_t high) {
     x = x < high ? x : high;
@@ -99,24 +100,32 @@ struct fixed_plan {
   int32_t rows;                                      // queries * group: row = query * group + head in group
   int32_t zero_q, zero_k, zero_v, zero_out;
   int spill;
-  const fovea_fixed_scale *scale, *head_scales;
+  const fovea_fixed_scale* scale;
   const fixed_kernel* kernel;
   const fixed_offer* offer;
   const fovea_segments* segments; // null: k, v and their tables stand in one piece; else these say where
+  int32_t part, parts;
   fixed_visibility see; // what is read most comes before it: Thumb reaches 128 bytes in short instructions
-  byte_rows q, k, v, out;
+  byte_rows tensors[4];
   draft_tree tree;
-  table_of<int32_t> multipliers, sums, bias;
+  // Tables, in the order of `kinds` in tables.cpp. Strides that a table has no use for are any numbers.
+  table_of<fovea_fixed_scale> head_scales;
+  table_of<int32_t> multipliers, sums;
   table_of<int16_t> value_weights;
   table_of<uint8_t> mask;
-  const int32_t *alibi, *sinks;
-  int32_t part, parts;
+  table_of<int32_t> bias, alibi, sinks;
   byte_ranges memory; // what the call reads, then what it writes
 
+  const byte_rows& q() const { return tensors[0]; }
+  const byte_rows& k() const { return tensors[1]; }
+  const byte_rows& v() const { return tensors[2]; }
+  const byte_rows& out() const { return tensors[3]; }
   bool in_segments() const { return features::segments && segments; }
-  bool has_sinks() const { return features::sinks && sinks; }
-  bool in_tree(int64_t key, int32_t count) const { return features::trees && touches(tree, key, count); }
-  const fovea_fixed_scale& scale_of(int32_t head) const { return head_scales ? head_scales[head] : *scale; }
+  bool has_sinks() const { return features::sinks && sinks.data; }
+  bool in_tree(int32_t key, int32_t count) const { return features::trees && touches(tree, key, count); }
+  const fovea_fixed_scale& scale_of(int32_t head) const {
+    return head_scales.data ? head_scales.data[head] : *scale;
+  }
 };
 
 inline size_t fixed_blocks_of(const fixed_plan& p) { // that the given keys touch

@@ -13,6 +13,11 @@ constexpr int32_t product_rows = 48;  // of a tile at most
 constexpr int32_t product_panels = 4; // that one call takes at most
 constexpr int32_t sums_step = 80;     // of a row of sums; a power of two would fold rows onto few cache sets
 
+// One row reads weights as two streams, far from each other: memory answers two sooner than one.
+struct two_streams {
+  const unsigned char *first, *second; // panels
+};
+
 // Exact sums. A tile holds rows of bytes as the ISA multiplies them; `depth` is `dim`, rounded up to 16.
 struct fixed_product {
   int32_t isa;
@@ -24,6 +29,9 @@ struct fixed_product {
   // fixed_scaling::quantize and `take` of one row in one; null: there is no faster way than both. The tile of
   // several rows is that of each, one after the other.
   float (*quantize)(const float* x, int32_t dim, int32_t depth, void* tile) = nullptr;
+  // `count` panels of each stream for one row; null: this ISA reads one stream.
+  void (*multiply_two)(const void* tile, int32_t depth, const two_streams& panels, ptrdiff_t apart,
+                       int32_t count, int32_t* first, int32_t* second) = nullptr;
 };
 
 // Weights of four bits, in panels that lie `apart`: a scale of 16 bits for each group and output, then the
@@ -59,6 +67,9 @@ struct fixed_scaling {
   void (*take_group)(const int8_t* x, ptrdiff_t step, int32_t rows, void* tile);
   // z[row][sums_step]: the same from weights of four bits, without bias. Products of groups join a sum.
   void (*multiply_groups)(const group_job& job, float* z);
+  // The same for one row, and as many panels from `second` on; null: this ISA reads one stream.
+  void (*multiply_two)(const group_job& job, const unsigned char* second, float* z,
+                       float* second_z) = nullptr;
 };
 
 // A static layer: rows of x times outputs 0 .. outputs-1 of `panels`, requantised.

@@ -30,10 +30,12 @@ class scalar_row {
   }
 
  private:
-  void attend_block(int64_t block, const seen_of_block& seen) {
+  void attend_block(int32_t block, const seen_of_block& seen) {
     const int8_t* keys = panels_.keys(block);
-    for (int j = 0; j < fixed_block; ++j) t_[j] = score(keys, j);
-    octaves_by_key(p_, row_, kv_head_, block, seen, fixed_block, t_);
+    path_in_block path;
+    const key_options o = options_in(p_, row_, kv_head_, block, seen, path);
+    for (int j = 0; j < fixed_block; ++j)
+      t_[j] = seen.has(j) ? octaves_with(o, p_, row_, j - seen.first, score(keys, j)) : fixed_absent;
     raise_reference();
     add_values(panels_.values(block), value_weights_of(p_, kv_head_, block), seen);
   }

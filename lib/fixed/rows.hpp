@@ -28,8 +28,8 @@ static inline fixed_row make_row_of(const fixed_plan& p, int32_t q_head, int32_t
   fixed_row r;
   r.query = query;
   r.q_head = q_head;
-  r.q = p.q.row(r.q_head, r.query);
-  r.out = const_cast<unsigned char*>(p.out.row(r.q_head, r.query)); // it came as the caller's to be written
+  r.q = p.q().row(r.q_head, r.query);
+  r.out = const_cast<unsigned char*>(p.out().row(r.q_head, r.query)); // it came as the caller's to be written
   r.scale = &p.scale_of(r.q_head);
   r.head = s.head, r.from = s.from, r.to = s.to;
   r.reference = fixed_lowest_reference;
@@ -39,15 +39,24 @@ static inline fixed_row make_row_of(const fixed_plan& p, int32_t q_head, int32_t
 
 static inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t row) {
   const int32_t query = p.group == 1 ? row : quotient(row, p.group); // small cores divide slowly
-  return make_row_of(p, kv_head * p.group + row - query * p.group, query, seen_by(p.see, query));
+  return make_row_of(p, kv_head * p.group + row - query * p.group, query, seen_by_query(p.see, query));
+}
+
+static inline int32_t limited_word(int32_t t) {
+  constexpr int32_t limit = fixed_octave_limit - 1;
+#if defined(__ARM_FEATURE_SAT)
+  const int32_t x = __builtin_arm_ssat(t, 29);
+  return x - ((x + limit) >> 31); // -2^28 becomes -limit
+#else
+  return t < -limit ? -limit : t > limit ? limit : t;
+#endif
 }
 
 // A sink is a key without a value that comes before all others. Returns its weight, under a reference that is
 // at least the sink's own: where a row begins, and once more where it ends, under the last reference.
 static inline uint32_t weigh_sink(const fixed_plan& p, fixed_row& r) {
   if (!p.has_sinks()) return 0;
-  const int32_t t = static_cast<int32_t>(
-      clamp(p.sinks[r.q_head], 1 - fixed_octave_limit, fixed_octave_limit - 1));
+  const int32_t t = limited_word(p.sinks.data[r.q_head]);
   if (r.reference < reference_of(t)) r.reference = reference_of(t);
   return static_cast<uint32_t>(weight_of(static_cast<uint32_t>(below(r.reference, t))));
 }
@@ -59,8 +68,8 @@ struct seen_of_block {
   bool all() const { return (from == 0 || (first == 0 && head == from)) && to == fixed_block; }
   bool has(int key) const { return (first <= key && key < head) || (from <= key && key < to); }
 };
-static inline seen_of_block seen_in(const fixed_plan& p, const fixed_row& r, int64_t block) {
-  const int32_t at = static_cast<int32_t>(block) * fixed_block;
+static inline seen_of_block seen_in(const fixed_plan& p, const fixed_row& r, int32_t block) {
+  const int32_t at = block * fixed_block;
   const auto within = [&](int32_t key) {
     const int32_t n = (key - at) & ~((key - at) >> 31); // 0 when the key comes before the block
     return static_cast<int>(n < fixed_block ? n : fixed_block);
@@ -91,7 +100,7 @@ struct key_options {
 using path_in_block = tree_path<fixed_block>;
 
 // The multiplier of a key, and those of the keys of its block that follow.
-static inline const int32_t* key_multipliers_of(const fixed_plan& p, int32_t kv_head, int64_t key) {
+static inline const int32_t* key_multipliers_of(const fixed_plan& p, int32_t kv_head, int32_t key) {
   if (!p.in_segments())
     return p.multipliers.data + kv_head * p.multipliers.head + static_cast<ptrdiff_t>(key - p.see.first_key);
   const fovea_segment& s = segment_of(p, key);
@@ -99,19 +108,27 @@ static inline const int32_t* key_multipliers_of(const fixed_plan& p, int32_t kv_
          (key - s.first_key);
 }
 
-static inline key_options options_of(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t key) {
+// Behind the last key of a block that has a place in tables of keys: a segment may end before the given keys.
+static inline int32_t end_of_tables(const fixed_plan& p, int32_t block) {
+  if (!p.in_segments()) return p.see.end;
+  const fovea_segment& s = segment_of(p, block * fixed_block);
+  return s.first_key + s.keys;
+}
+
+static inline key_options options_of(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int32_t key) {
   const ptrdiff_t n = static_cast<ptrdiff_t>(key - p.see.first_key);
   const auto of_kv = [&](const table_of<int32_t>& x) {
     return x.data ? x.data + kv_head * x.head + n : nullptr;
   };
   const int32_t* const multipliers = p.multipliers.data ? key_multipliers_of(p, kv_head, key) : nullptr;
-  key_options o{multipliers, of_kv(p.sums), nullptr, nullptr, 0, p.see.position + r.query - key, nullptr};
+  key_options o{multipliers, of_kv(p.sums), nullptr, nullptr, 0, int64_t{p.see.position} + r.query - key,
+                nullptr};
   if (features::masks && p.bias.data)
     o.bias = p.bias.data + r.q_head * p.bias.head + r.query * p.bias.row + n;
   if (features::masks && p.mask.data)
     o.mask = p.mask.data + r.q_head * p.mask.head + r.query * p.mask.row + n;
-  if (features::alibi && p.alibi) {
-    o.slope = p.alibi[r.q_head];
+  if (features::alibi && p.alibi.data) {
+    o.slope = p.alibi.data[r.q_head];
     if (features::trees && p.tree.parents)
       o.distance = p.tree.first + int64_t{depth_of(p.tree, r.query)} - key;
   }
@@ -119,9 +136,9 @@ static inline key_options options_of(const fixed_plan& p, const fixed_row& r, in
 }
 
 // Options from the first seen key of a block on; with a tree, which takes memory in `path`, as a mask.
-static inline key_options options_in(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int64_t block,
+static inline key_options options_in(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int32_t block,
                                      const seen_of_block& seen, path_in_block& path) {
-  const int64_t at = block * fixed_block;
+  const int32_t at = block * fixed_block;
   key_options o = options_of(p, r, kv_head, at + seen.first);
   if (!p.in_tree(at, fixed_block)) return o;
   find_path(p.tree, r.query, at, fixed_block, {path.shown, path.behind, &path.special});
@@ -164,7 +181,7 @@ static inline int32_t octaves_with(const key_options& o, const fixed_plan& p, co
 
 // The weights of values quantised one by one, from the first key of the block on; null: none. Only seen keys
 // may be looked up.
-static inline const int16_t* value_weights_of(const fixed_plan& p, int32_t kv_head, int64_t block) {
+static inline const int16_t* value_weights_of(const fixed_plan& p, int32_t kv_head, int32_t block) {
   if (!p.value_weights.data) return nullptr;
   if (p.in_segments()) return p.offer->segments->value_weights(p, kv_head, block * fixed_block);
   return p.value_weights.data + kv_head * p.value_weights.head +

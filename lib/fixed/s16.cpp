@@ -58,7 +58,7 @@ class s16_row {
   void begin() {
     reference_ = fixed_lowest_reference;
     if (!p_.has_sinks()) return;
-    const int64_t t = int64_t{limit_octaves(p_.sinks[row_.q_head])} * (1 << finer());
+    const int64_t t = int64_t{limit_octaves(p_.sinks.data[row_.q_head])} * (1 << finer());
     reference_ = whole_octaves(t);
     sum_ = weight_of_octaves(t);
   }
@@ -98,7 +98,7 @@ class s16_row {
 
   int64_t score(ptrdiff_t key) const {
     const int16_t* q = reinterpret_cast<const int16_t*>(row_.q);
-    const int16_t* k = reinterpret_cast<const int16_t*>(p_.k.row(kv_head_, key));
+    const int16_t* k = reinterpret_cast<const int16_t*>(p_.k().row(kv_head_, key));
     int64_t s = 0;
     for (int c = 0; c < p_.dim; ++c) s += q[c] * k[c];
     return s;
@@ -116,7 +116,7 @@ class s16_row {
     sum_ += weight;
     if (p_.value_weights.data)
       weight = (weight * p_.value_weights.data[kv_head_ * p_.value_weights.head + key] + (1 << 14)) >> 15;
-    const int16_t* v = reinterpret_cast<const int16_t*>(p_.v.row(kv_head_, key));
+    const int16_t* v = reinterpret_cast<const int16_t*>(p_.v().row(kv_head_, key));
     for (int c = 0; c < p_.v_dim; ++c) acc_[c] += weight * v[c];
   }
 

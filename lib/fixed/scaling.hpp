@@ -165,11 +165,15 @@ struct group_product {
     Product::take(x, step, rows, group_depth, group_depth, tile);
   }
   static void multiply_groups(const group_job& job, float* z) { fixed::multiply_groups<Product>(job, z); }
+  static constexpr bool takes_two_streams = false;
 };
 
 template <class Groups>
 constexpr fixed_scaling fixed_scaling_of(int32_t isa) {
-  return {isa, quantize_row, scale_sums, Groups::tile_bytes, Groups::take, Groups::multiply_groups};
+  fixed_scaling scaling{isa,          quantize_row,           scale_sums, Groups::tile_bytes,
+                        Groups::take, Groups::multiply_groups};
+  if constexpr (Groups::takes_two_streams) scaling.multiply_two = Groups::multiply_two;
+  return scaling;
 }
 
 template <class Groups>

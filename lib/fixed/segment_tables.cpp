@@ -7,54 +7,55 @@
 namespace fovea::fixed {
 namespace {
 
-struct bytes_of_segment {
-  byte_range at[4]; // k, v, multipliers, weights
-};
-
-int32_t place_segment(const fixed_plan& p, const fovea_segment& s, bytes_of_segment& bytes) {
-  const int32_t tokens = up_to(s.keys, fixed_block);
-  const tensor_counts k{p.kv_heads, tokens, p.depth, 0, false}, v{p.kv_heads, tokens, p.width, 0, false},
-      multipliers{p.kv_heads, s.keys, 1, 2, false}, weights{p.kv_heads, s.keys, 1, 1, false};
+// k, v, multipliers and weights of one segment.
+int32_t place_segment(const fixed_plan& p, const fovea_segment& s, byte_ranges& bytes) {
+  tensor_counts n{p.kv_heads, up_to(s.keys, fixed_block), p.depth, 0, FOVEA_ARG_SEGMENTS};
   byte_rows rows;
-  bytes = {};
-  if (const int32_t reason = check_tensor(s.k, s.k_head_stride, 0, k, rows, bytes.at[0])) return reason;
-  if (const int32_t reason = check_tensor(s.v, s.v_head_stride, 0, v, rows, bytes.at[1])) return reason;
+  bytes.count = 0;
+  if (const int32_t status = check_tensor({s.k, s.k_head_stride, 0}, n, rows, bytes)) return status;
+  n.row = p.width;
+  if (const int32_t status = check_tensor({s.v, s.v_head_stride, 0}, n, rows, bytes)) return status;
+  n.tokens = s.keys, n.row = 1, n.shift = 2;
   if (p.multipliers.data)
-    if (const int32_t reason = check_tensor(s.key_multipliers, s.table_head_stride, 0, multipliers, rows,
-                                            bytes.at[2]))
-      return reason;
-  if (!p.value_weights.data) return FOVEA_OK;
-  return check_tensor(s.value_weights, s.table_head_stride, 0, weights, rows, bytes.at[3]);
+    if (const int32_t status = check_tensor({s.key_multipliers, s.table_head_stride, 0}, n, rows, bytes))
+      return status;
+  n.shift = 1;
+  return p.value_weights.data ? check_tensor({s.value_weights, s.table_head_stride, 0}, n, rows, bytes)
+                              : int32_t{FOVEA_OK};
 }
 
-// Sums are rounded for the keys that are there, however far the sequence has come.
+// Sums are rounded for the keys that are there, however far the sequence has come. Keys that no segment holds
+// must not be seen: what queries see only moves forward, so the first and the last one tell of all.
 int32_t check(const fovea_fixed_attention& a, const fixed_plan& p) {
   if (const int32_t s = check_segment_order(*a.segments, a, fixed_block)) return s;
-  int32_t present = 0;
-  for (int32_t i = 0; i < a.segments->count; ++i) {
-    bytes_of_segment bytes;
-    if (const int32_t reason = place_segment(p, a.segments->at[i], bytes))
-      return refusal(reason, FOVEA_ARG_SEGMENTS);
-    present += a.segments->at[i].keys;
+  const seen first = seen_by_query(p.see, 0), last = seen_by_query(p.see, a.queries - 1);
+  int32_t present = 0, end = a.first_key;
+  bool sees_gap = false;
+  for (int32_t i = 0;; ++i) {
+    const fovea_segment* const s = a.segments->at + i;
+    const int32_t next = i < a.segments->count ? s->first_key : a.first_key + a.keys;
+    sees_gap |= next > end && (last.head > end || (last.to > end && first.from < next));
+    if (i == a.segments->count) break;
+    byte_ranges bytes;
+    if (const int32_t status = place_segment(p, *s, bytes)) return status;
+    present += s->keys;
+    end = s->first_key + s->keys;
   }
   if (present > (a.max_keys ? a.max_keys : 512)) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
-  if (a.queries < 1) return FOVEA_OK;
-  return sees_gap(*a.segments, a, seen_by(p.see, 0), seen_by(p.see, a.queries - 1))
-             ? refusal(FOVEA_RANGE, FOVEA_ARG_RING)
-             : int32_t{FOVEA_OK};
+  return a.queries > 0 && sees_gap ? refusal(FOVEA_RANGE, FOVEA_ARG_RING) : int32_t{FOVEA_OK};
 }
 
-bool meet_segments(const fixed_plan& p, byte_range bytes) {
+bool meet_segments(const fixed_plan& p, const byte_range& bytes) {
   for (int32_t i = 0; i < p.segments->count; ++i) {
-    bytes_of_segment own;
+    byte_ranges own;
     place_segment(p, p.segments->at[i], own);
-    for (const byte_range& r : own.at)
+    for (const byte_range& r : own)
       if (meet(r, bytes)) return true;
   }
   return false;
 }
 
-const int16_t* value_weights_at(const fixed_plan& p, int32_t kv_head, int64_t key) {
+const int16_t* value_weights_at(const fixed_plan& p, int32_t kv_head, int32_t key) {
   const fovea_segment& s = segment_of(p, key);
   return static_cast<const int16_t*>(s.value_weights) + kv_head * stride_or(s.table_head_stride, s.keys) +
          static_cast<ptrdiff_t>(key - s.first_key);

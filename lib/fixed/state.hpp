@@ -54,7 +54,7 @@ struct tile_state {
   // What rows see only moves forward.
   bool all_see(int64_t from, int64_t to) const { return rows[job.rows - 1].from <= from && to <= rows[0].to; }
 
-  bool one_scale() const { return p.group == 1 || !p.head_scales; }
+  bool one_scale() const { return p.group == 1 || !p.head_scales.data; }
 
   uint32_t sum_of(int r) const { return Form::total(Form::load(sum + r * lanes)); }
   void set_sum(int r, uint32_t x) { Form::store(sum + r * lanes, Form::first(static_cast<int32_t>(x))); }

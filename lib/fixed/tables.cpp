@@ -6,76 +6,82 @@
 namespace fovea::fixed {
 namespace {
 
-// A table has heads, each of them rows, each of these `row` numbers.
-class tables_of {
- public:
-  tables_of(const fovea_fixed_attention& a, fixed_plan& p) : a_(a), p_(p) {}
-  int32_t status() const { return status_; }
+enum kind_of_table : uint8_t { per_head, per_key, per_row };
 
-  FOVEA_ONCE void per_head(const void* data, int32_t words, int32_t argument) {
-    place(data, 0, 0, {1, a_.q_heads, words, 2, false}, argument);
-  }
-
-  template <class T>
-  void per_key(const fovea_fixed_per_key& x, int32_t argument, table_of<T>& table) {
-    table.head = stride_or(x.head_stride, a_.keys);
-    table.data = static_cast<const T*>(x.data);
-    if (features::segments && a_.segments && argument != FOVEA_ARG_KEY_SUMS) return; // they say where
-    place(x.data, x.head_stride, 0, {p_.kv_heads, 1, a_.keys, shift_of<T>, false}, argument);
-  }
-
-  // A stride of 0 gives all heads the same rows, or all queries the same row.
-  template <class T>
-  void per_row(const fovea_fixed_mask& x, table_of<T>& table) {
-    table = {static_cast<const T*>(x.data), x.head_stride, x.query_stride};
-    const int32_t heads = x.head_stride ? a_.q_heads : 1,
-                  queries = x.query_stride || a_.queries < 1 ? a_.queries : 1;
-    place(x.data, stride_or(x.head_stride, 1), stride_or(x.query_stride, 1),
-          {heads, queries, a_.keys, shift_of<T>, false}, FOVEA_ARG_MASK);
-  }
-
- private:
-  template <class T>
-  static constexpr int shift_of = sizeof(T) == 4 ? 2 : sizeof(T) - 1;
-
-  // Of several wrong tables, the first is named.
-  FOVEA_ONCE void place(const void* data, ptrdiff_t head_stride, ptrdiff_t row_stride, const tensor_counts& n,
-                        int32_t argument) {
-    if (!data || status_) return;
-    byte_rows rows;
-    if (const int32_t reason = check_tensor(data, head_stride, row_stride, n, rows,
-                                            p_.memory.at[p_.memory.count++]))
-      status_ = refusal(reason, argument);
-  }
-
-  const fovea_fixed_attention& a_;
-  fixed_plan& p_;
-  int32_t status_ = FOVEA_OK;
+// Where a call has a table: a pointer, then as many strides as its kind says. Each number has 2^shift
+// bytes for it; a head has so many numbers.
+struct table_kind {
+  uint8_t at; // in pointers from the begin of the call
+  kind_of_table kind;
+  uint8_t shift, numbers;
+  uint8_t argument;
 };
+
+constexpr table_kind kind_at(size_t offset, kind_of_table kind, int shift, int32_t argument,
+                             size_t numbers = 1) {
+  return {static_cast<uint8_t>(offset / sizeof(void*)), kind, static_cast<uint8_t>(shift),
+          static_cast<uint8_t>(numbers), static_cast<uint8_t>(argument)};
+}
+
+using call = fovea_fixed_attention;
+static_assert(sizeof(call) / sizeof(void*) <= 256);
+// In the order of the plan; of several wrong ones, the first is named.
+enum { scales, multipliers, sums, weights, mask, bias, alibi, sinks, table_count };
+// Those that touch single keys.
+constexpr uint32_t by_key = 1 << multipliers | 1 << sums | 1 << mask | 1 << bias | 1 << alibi;
+constexpr table_kind kinds[table_count] = {
+    kind_at(offsetof(call, head_scales), per_head, 2, FOVEA_ARG_SCALE, sizeof(fovea_fixed_scale) / 4),
+    kind_at(offsetof(call, key_multipliers), per_key, 2, FOVEA_ARG_K),
+    kind_at(offsetof(call, key_sums), per_key, 2, FOVEA_ARG_K),
+    kind_at(offsetof(call, value_weights), per_key, 1, FOVEA_ARG_V),
+    kind_at(offsetof(call, mask), per_row, 0, FOVEA_ARG_MASK),
+    kind_at(offsetof(call, bias), per_row, 2, FOVEA_ARG_MASK),
+    kind_at(offsetof(call, alibi), per_head, 2, FOVEA_ARG_ALIBI),
+    kind_at(offsetof(call, sinks), per_head, 2, FOVEA_ARG_SINKS)};
+static_assert(offsetof(fixed_plan, sinks) ==
+              offsetof(fixed_plan, head_scales) + (table_count - 1) * sizeof(tensor_place));
+
+// A stride of 0 gives all heads the same rows, or all queries the same row.
+void place_rows(const call& a, tensor_place& x, tensor_counts& n) {
+  if (x.token_stride || a.queries < 1) n.tokens = a.queries;
+  if (x.head_stride)
+    n.heads = a.q_heads;
+  else
+    x.head_stride = 1;
+}
+
+int32_t check_table(const call& a, fixed_plan& p, const table_kind& t, tensor_place& table,
+                    int32_t argument) {
+  tensor_place x{table.data, 0, 0};
+  tensor_counts n{1, a.q_heads, t.numbers, t.shift, argument};
+  if (t.kind != per_head) {
+    n.tokens = 1, n.row = a.keys;
+    if (t.kind == per_key)
+      n.heads = p.kv_heads, x.head_stride = table.head_stride = stride_or(table.head_stride, a.keys);
+    else
+      x = table, place_rows(a, x, n);
+  }
+  byte_rows rows;
+  return check_tensor(x, n, rows, p.memory);
+}
 
 } // namespace
 
-int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p) {
-  tables_of tables(a, p);
-  tables.per_head(a.head_scales, sizeof(fovea_fixed_scale) / 4, FOVEA_ARG_SCALE);
-  tables.per_key(a.key_multipliers, FOVEA_ARG_K, p.multipliers);
-  tables.per_key(a.key_sums, a.segments ? FOVEA_ARG_KEY_SUMS : FOVEA_ARG_K, p.sums);
-  tables.per_key(a.value_weights, FOVEA_ARG_V, p.value_weights);
-  if constexpr (features::masks) {
-    tables.per_row(a.mask, p.mask);
-    tables.per_row(a.bias, p.bias);
+int32_t check_fixed_tables(const call& a, fixed_plan& p) {
+  uint32_t given = 0;
+  for (int i = 0; i < table_count; ++i) {
+    const table_kind& t = kinds[i];
+    tensor_place& table = reinterpret_cast<tensor_place*>(&p.head_scales)[i];
+    table = *reinterpret_cast<const tensor_place*>(reinterpret_cast<const void* const*>(&a) + t.at);
+    if (!table.data) continue;
+    given |= 1u << i;
+    const bool in_segments = features::segments && a.segments;
+    if (in_segments && (i == multipliers || i == weights)) continue; // they say where
+    const int32_t argument = in_segments && i == sums ? int32_t{FOVEA_ARG_KEY_SUMS} : t.argument;
+    if (const int32_t s = check_table(a, p, t, table, argument)) return s;
   }
-  if constexpr (features::alibi) {
-    tables.per_head(a.alibi, 1, FOVEA_ARG_ALIBI);
-    p.alibi = a.alibi;
-  }
-  if constexpr (features::sinks) {
-    tables.per_head(a.sinks, 1, FOVEA_ARG_SINKS);
-    p.sinks = a.sinks;
-  }
-  if (!a.q.zero_point) p.sums.data = nullptr;
-  p.octaves_by_key = p.multipliers.data || p.sums.data || p.mask.data || p.bias.data || p.alibi;
-  if (const int32_t s = tables.status()) return s;
+  if (!a.q.zero_point) p.sums.data = nullptr, given &= ~(1u << sums);
+  p.octaves_by_key = given & by_key;
   if (!features::trees || !a.pattern || !a.pattern->parents) return FOVEA_OK;
   return check_tree(a, p, p.memory.at[p.memory.count++]);
 }

@@ -21,40 +21,63 @@ bool rows_apart(const tensor_counts& n, ptrdiff_t head, ptrdiff_t token) {
                                                 : head >= n.row && (n.tokens == 1 || token >= heads + n.row);
 }
 
-// Most tensors have no gaps and few rows, so that products of counts cannot overflow.
-bool is_small(ptrdiff_t head_stride, ptrdiff_t token_stride, const tensor_counts& n) {
-  return !(head_stride | token_stride | n.heads >> 6 | n.tokens >> 12 | n.row >> 11);
+// Most tensors have no gaps and few rows, so that products of counts cannot overflow. On cores such as
+// Cortex-M4, which multiply to 64 bits in one instruction, the question takes as long as what it saves.
+#if FOVEA_WITH_FIXED_DSP
+constexpr bool looks_for_small = false;
+#else
+constexpr bool looks_for_small = true;
+#endif
+bool is_small(const tensor_place& x, const tensor_counts& n) {
+  return !(x.head_stride | x.token_stride | n.heads >> 6 | n.tokens >> 12 | n.row >> 11);
 }
 
 } // namespace
 
-FOVEA_ONCE int32_t check_tensor(const void* data, ptrdiff_t head_stride, ptrdiff_t token_stride,
-                                const tensor_counts& n, byte_rows& rows, byte_range& bytes) {
-  if ((head_stride | token_stride) < 0) return FOVEA_STRIDE;
-  const ptrdiff_t token = token_stride ? token_stride : n.row;
-  ptrdiff_t head = head_stride, size = 0;
-  if (is_small(head_stride, token_stride, n)) {
-    head = n.tokens * token;
-    size = n.heads * head;
-  } else {
-    if (!head && __builtin_mul_overflow(ptrdiff_t{n.tokens}, token, &head)) return FOVEA_OVERFLOW;
-    if (n.tokens && n.row) {
-      const wide elements = wide{n.heads - 1} * head + wide{n.tokens - 1} * token + n.row;
-      if (elements > PTRDIFF_MAX >> n.shift) return FOVEA_OVERFLOW;
-      size = static_cast<ptrdiff_t>(elements);
+FOVEA_ONCE int32_t check_tensor(const tensor_place& x, const tensor_counts& n, byte_rows& rows,
+                                byte_ranges& memory) {
+  const auto reason = [&]() -> int32_t {
+    if ((x.head_stride | x.token_stride) < 0) return FOVEA_STRIDE;
+    ptrdiff_t token = x.token_stride ? x.token_stride : n.row;
+    ptrdiff_t head = x.head_stride, size = 0;
+    if (looks_for_small && is_small(x, n)) {
+      head = n.tokens * token;
+      size = n.heads * head;
+    } else {
+      if (!head && __builtin_mul_overflow(ptrdiff_t{n.tokens}, token, &head)) return FOVEA_OVERFLOW;
+      if (n.tokens && n.row) {
+        const wide elements = wide{n.heads - 1} * head + wide{n.tokens - 1} * token + n.row;
+        if (elements > PTRDIFF_MAX >> n.shift) return FOVEA_OVERFLOW;
+        size = static_cast<ptrdiff_t>(elements);
+      }
     }
-  }
-  size <<= n.shift;
-  bytes.begin = reinterpret_cast<uintptr_t>(data);
-  if (__builtin_add_overflow(bytes.begin, static_cast<uintptr_t>(size), &bytes.end)) return FOVEA_OVERFLOW;
-  if (n.written && size && !rows_apart(n, head, token)) return FOVEA_STRIDE;
-  if (!data && size) return FOVEA_NULL;
-  // Of rows that nobody walks over, strides may be any number.
-  const auto in_bytes = [&](ptrdiff_t stride) {
-    return size ? static_cast<ptrdiff_t>(static_cast<size_t>(stride) << n.shift) : 0;
-  };
-  rows = {static_cast<const unsigned char*>(data), in_bytes(head), in_bytes(token)};
-  return bytes.begin & ((uintptr_t{1} << n.shift) - 1) ? FOVEA_ALIGN : FOVEA_OK;
+    size <<= n.shift;
+    byte_range& bytes = memory.at[memory.count++];
+    bytes.begin = reinterpret_cast<uintptr_t>(x.data);
+    if (__builtin_add_overflow(bytes.begin, static_cast<uintptr_t>(size), &bytes.end)) return FOVEA_OVERFLOW;
+    if (size) {
+      if (n.argument == FOVEA_ARG_OUT && !rows_apart(n, head, token)) return FOVEA_STRIDE;
+      if (!x.data) return FOVEA_NULL;
+    } else {
+      head = token = 0; // of rows that nobody walks over, strides may be any number
+    }
+    const auto in_bytes = [&](ptrdiff_t stride) {
+      return static_cast<ptrdiff_t>(static_cast<size_t>(stride) << n.shift);
+    };
+    rows = {static_cast<const unsigned char*>(x.data), in_bytes(head), in_bytes(token)};
+    return bytes.begin & ((uintptr_t{1} << n.shift) - 1) ? FOVEA_ALIGN : FOVEA_OK;
+  }();
+  return reason ? refusal(reason, n.argument) : reason;
+}
+
+FOVEA_ONCE seen seen_by_query(const fixed_visibility& see, int32_t query) { return seen_by(see, query); }
+
+FOVEA_ONCE bool meets_any(const fixed_plan& p, const byte_range& bytes) {
+  for (const byte_range& r : p.memory)
+    if (&r != &bytes && r.begin < bytes.end && bytes.begin < r.end && r.begin != r.end &&
+        bytes.begin != bytes.end) // as meet(), in fewer steps
+      return true;
+  return p.in_segments() && p.offer->segments->meet(p, bytes);
 }
 
 } // namespace fovea::fixed

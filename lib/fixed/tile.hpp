@@ -30,6 +30,20 @@ struct tile_sums {
   column_sums<Dot> row[M][N];
 };
 
+// The sum of so many sums of one column, which its steps have joined in turn; at(t) gives sum t.
+template <class Form, class Dot, int Chains, class At>
+FOVEA_INLINE void fold_chains(At at, typename Form::reg (&total)[16 / Dot::slices / Form::lanes]) {
+  constexpr int each = 16 / Dot::slices / Form::lanes;
+  Dot::fold(at(0), 0, total);
+#pragma GCC unroll 4
+  for (int t = 1; t < Chains; ++t) {
+    typename Form::reg more[each];
+    Dot::fold(at(t), 0, more);
+#pragma GCC unroll 4
+    for (int j = 0; j < each; ++j) total[j] = Form::add(total[j], more[j]);
+  }
+}
+
 // From the first element of a panel to that of its column n, when panels are `panel` apart.
 template <class Dot>
 constexpr ptrdiff_t column_at(ptrdiff_t n, ptrdiff_t panel) {

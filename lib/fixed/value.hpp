@@ -138,7 +138,7 @@ FOVEA_INLINE void shift_sums(const tile_state<Form>& t, int r, int b,
 template <class Form>
 constexpr bool begins_sums = Form::values_dot::resumes && Form::lanes >= 8;
 
-static constexpr int32_t zeros[64] = {}; // sums of a row whose output is unwritten
+static constexpr int32_t unwritten_sums[64] = {}; // sums of a row whose output is unwritten
 
 // The same where sums go on from those in memory, and are shifted in registers before a block at which the
 // reference of their row rises.
@@ -151,7 +151,7 @@ FOVEA_INLINE void resume_columns(const tile_state<Form>& t, const typename Form:
   tile_sums<dot, M, N> acc;
   static_assert(!begins_sums<Form> || N * 16 / dot::slices <= 64);
   const bool unwritten = begins_sums<Form> && (t.unwritten >> r & 1);
-  load_sums<Form, M, N>(unwritten ? zeros : t.output(r) + c, unwritten ? 0 : t.p.width, acc);
+  load_sums<Form, M, N>(unwritten ? unwritten_sums : t.output(r) + c, unwritten ? 0 : t.p.width, acc);
   const auto* a = t.weights_of(r, b);
   values += column_at<dot>(c * dot::slices / 16, panel);
   for (int k = 0; k < blocks;

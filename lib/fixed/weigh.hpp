@@ -1,6 +1,7 @@
 // Weights of a block of keys from the scores of a group of rows: what rows do not see is hidden, references
 // rise where they must.
 #pragma once
+#include "fixed/finish.hpp"
 #include "fixed/octaves.hpp"
 #include "fixed/score.hpp"
 
@@ -14,10 +15,10 @@ template <class Form>
 const int16_t* value_weights_in(tile_state<Form>& t, int64_t block) {
   const int16_t* all = value_weights_of(t.p, t.job.kv_head, block);
   if (!all) return nullptr;
-  const int64_t at = block * fixed_block;
-  if (t.p.see.first_key <= at && at + fixed_block <= t.p.see.end) return all;
+  const int64_t at = block * fixed_block, end = end_of_tables(t.p, static_cast<int32_t>(block));
+  if (t.p.see.first_key <= at && at + fixed_block <= end) return all;
   for (int j = 0; j < fixed_block; ++j)
-    t.value_weights[j] = t.p.see.first_key <= at + j && at + j < t.p.see.end ? all[j] : int16_t{0};
+    t.value_weights[j] = t.p.see.first_key <= at + j && at + j < end ? all[j] : int16_t{0};
   return t.value_weights;
 }
 
@@ -43,9 +44,9 @@ template <class Form>
 const int32_t* multipliers_in(const tile_state<Form>& t, int64_t block, int32_t (&room)[fixed_block]) {
   const fixed_plan& p = t.p;
   if constexpr (!measures<Form>) return nullptr;
-  if (!p.multipliers.data || p.sums.data || p.bias.data || p.alibi) return nullptr;
+  if (!p.multipliers.data || p.sums.data || p.bias.data || p.alibi.data) return nullptr;
   const int64_t at = block * fixed_block, from = larger(at, p.see.first_key),
-                to = smaller(at + fixed_block, p.see.end);
+                to = smaller(at + fixed_block, end_of_tables(p, static_cast<int32_t>(block)));
   if (from >= to) return nullptr;
   const int32_t* const given = key_multipliers_of(p, t.job.kv_head, from);
   if (to - from == fixed_block) return given;

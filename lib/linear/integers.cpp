@@ -3,6 +3,7 @@
 
 #include "linear/integers.hpp"
 
+#include "common/system.hpp"
 #include "fixed/groups.hpp"
 #include "fixed/product.hpp"
 
@@ -86,60 +87,123 @@ bool finished_by_scale(const linear_plan& p, const f32::finish_job& f) {
   return p.dtype == FOVEA_I8 && f.last_step == f32::activation::none && !f.residual;
 }
 
-// Outputs from .. to-1 of some panels, the first of which is `panel`.
-void multiply_panels(const linear_plan& p, const integer_tile& t, int32_t panel, int32_t from, int32_t to,
-                     f32::finish_job& f) {
-  const ptrdiff_t apart = panel_bytes(p);
-  const unsigned char* const at = static_cast<const unsigned char*>(p.packed) + panel * apart;
-  const int32_t skipped = from - 16 * panel, panels = (to - 16 * panel + 15) / 16;
-  f.z = t.z;
-  f.z_stride = sums_step;
-  f.rows = t.rows;
-  f.count = to - from;
-  if (t.groups) {
-    p.scaling->multiply_groups(
-        {t.tiles, at, static_cast<ptrdiff_t>(t.tile_step), apart, t.rows, t.groups, panels, t.scales}, t.z);
-    f.z += skipped;
-    return f32::run_at(p.place, f);
-  }
-  p.product->multiply(t.tiles, t.rows, t.depth, reinterpret_cast<const int8_t*>(at), apart, panels, t.sums);
-  fixed::scale_job job = {
-      t.sums, t.scales,  at + 16 * static_cast<ptrdiff_t>(t.depth), apart, t.rows, skipped, f.count, f.bias,
-      f.y,    f.y_stride};
-  if (finished_by_scale(p, f)) return p.scaling->scale(job);
-  job.bias = nullptr;
-  job.z = t.z;
-  job.z_stride = sums_step;
-  p.scaling->scale(job);
-  f32::run_at(p.place, f);
-}
+// Outputs that are left of a tile: from .. to-1, and where the first of them goes.
+struct outputs_left {
+  int32_t from, to;
+  f32::finish_job finish;
 
-// Outputs from .. to-1 of a tile become columns of y; `finish` is of row 0 of the tile and output `from`.
-void multiply_outputs(const linear_plan& p, const integer_tile& t, int32_t from, int32_t to,
-                      f32::finish_job finish) {
-  while (from < to) {
-    const int32_t panel = from / 16;
-    const int32_t end = static_cast<int32_t>(smaller(16 * panel + block_columns, to)), count = end - from;
-    multiply_panels(p, t, panel, from, end, finish);
+  bool none() const { return from >= to; }
+  int32_t in_strip() const { // of the next panels, as many as one call takes
+    return static_cast<int32_t>(smaller(from / 16 * 16 + block_columns, to)) - from;
+  }
+  void move(int32_t count) {
+    from += count;
     finish.y += count;
     if (finish.bias) finish.bias += count;
     if (finish.residual) finish.residual += count;
-    from = end;
   }
+};
+
+const unsigned char* panel_of(const linear_plan& p, int32_t output) {
+  return static_cast<const unsigned char*>(p.packed) + output / 16 * panel_bytes(p);
+}
+int32_t panels_of(const outputs_left& left, int32_t count) { return (left.from % 16 + count + 15) / 16; }
+
+fixed::group_job groups_of(const linear_plan& p, const integer_tile& t, const unsigned char* panels,
+                           int32_t count) {
+  const ptrdiff_t tile_step = static_cast<ptrdiff_t>(t.tile_step);
+  return {t.tiles, panels, tile_step, panel_bytes(p), t.rows, t.groups, count, t.scales};
+}
+
+// The next `count` outputs from their sums, of int4 floats already, in the panels of these outputs.
+void write_outputs(const linear_plan& p, const integer_tile& t, void* sums, int32_t count,
+                   outputs_left& left) {
+  const int32_t skipped = left.from % 16;
+  f32::finish_job& f = left.finish;
+  f.z = t.z;
+  f.z_stride = sums_step;
+  f.rows = t.rows;
+  f.count = count;
+  if (t.groups) {
+    f.z = static_cast<float*>(sums) + skipped;
+    f32::run_at(p.place, f);
+    return left.move(count);
+  }
+  const unsigned char* const scales = panel_of(p, left.from) + 16 * static_cast<ptrdiff_t>(t.depth);
+  const bool finished = finished_by_scale(p, f);
+  const int32_t* const exact = static_cast<int32_t*>(sums);
+  fixed::scale_job job = {exact, t.scales, scales, panel_bytes(p), t.rows, skipped,
+                          count, nullptr,  t.z,    sums_step};
+  if (finished) {
+    job.bias = f.bias;
+    job.z = f.y;
+    job.z_stride = f.y_stride;
+  }
+  p.scaling->scale(job);
+  if (!finished) f32::run_at(p.place, f);
+  left.move(count);
+}
+
+void multiply_strip(const linear_plan& p, const integer_tile& t, outputs_left& left) {
+  const int32_t count = left.in_strip(), panels = panels_of(left, count);
+  const unsigned char* const at = panel_of(p, left.from);
+  if (t.groups) {
+    p.scaling->multiply_groups(groups_of(p, t, at, panels), t.z);
+    return write_outputs(p, t, t.z, count, left);
+  }
+  p.product->multiply(t.tiles, t.rows, t.depth, reinterpret_cast<const int8_t*>(at), panel_bytes(p), panels,
+                      t.sums);
+  write_outputs(p, t, t.sums, count, left);
+}
+
+// As many outputs of one row from both. The sums of the second ones stand where the bytes of the row stood.
+void multiply_two_strips(const linear_plan& p, const integer_tile& t, outputs_left& first,
+                         outputs_left& second) {
+  const int32_t count = static_cast<int32_t>(smaller(first.in_strip(), second.in_strip())),
+                panels = panels_of(first, count);
+  const fixed::two_streams at = {panel_of(p, first.from), panel_of(p, second.from)};
+  if (t.groups)
+    p.scaling->multiply_two(groups_of(p, t, at.first, panels), at.second, t.z,
+                            reinterpret_cast<float*>(t.bytes));
+  else
+    p.product->multiply_two(t.tiles, t.depth, at, panel_bytes(p), panels, t.sums,
+                            reinterpret_cast<int32_t*>(t.bytes));
+  void* const sums = t.groups ? static_cast<void*>(t.z) : t.sums;
+  write_outputs(p, t, sums, count, first);
+  write_outputs(p, t, t.bytes, count, second);
+}
+
+// One row, more than a strip of outputs, and room for the sums of the second stream. Both streams begin at a
+// panel.
+bool takes_two_streams(const linear_plan& p, const integer_tile& t, const share& s) {
+  if (!FOVEA_HAS_SYSTEM || t.rows != 1 || s.to - s.from <= block_columns) return false;
+  if (static_cast<size_t>(t.depth) < block_columns * sizeof(float)) return false;
+  if (p.activation == FOVEA_SILU_TIMES && p.columns % 16) return false;
+  return t.groups ? p.scaling->multiply_two != nullptr : p.product->multiply_two != nullptr;
 }
 
 void multiply_tile(const linear_plan& p, const share& s, int32_t row, const integer_tile& t) {
   quantize(p, p.x + row * p.x_stride, t);
+  const bool two_streams = takes_two_streams(p, t, s);
   f32::finish_job f = p.finish;
   f.y += row * f.y_stride + s.from;
   if (f.bias) f.bias += s.from;
   if (f.residual) f.residual += row * f.residual_stride + s.from;
   f.last_step = last_step_of(p.activation);
-  multiply_outputs(p, t, s.from, s.to, f);
-  if (p.activation != FOVEA_SILU_TIMES) return;
-  f.last_step = f32::activation::times;
-  if (f.bias) f.bias += p.columns;
-  multiply_outputs(p, t, p.columns + s.from, p.columns + s.to, f);
+  outputs_left first = {s.from, s.to, f}, second = first;
+  if (p.activation == FOVEA_SILU_TIMES) {
+    second.finish.last_step = f32::activation::times;
+    if (second.finish.bias) second.finish.bias += p.columns;
+    second.from += p.columns;
+    second.to += p.columns;
+  } else {
+    const int32_t half = two_streams ? ((s.to - s.from) / 2 + 15) / 16 * 16 : s.to - s.from;
+    second.move(half);
+    first.to = first.from + half;
+  }
+  while (two_streams && !first.none() && !second.none()) multiply_two_strips(p, t, first, second);
+  while (!first.none()) multiply_strip(p, t, first);
+  while (!second.none()) multiply_strip(p, t, second);
 }
 
 } // namespace

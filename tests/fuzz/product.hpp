@@ -85,7 +85,7 @@ inline void judge_product(const fovea_product& p, judge& j) {
   if (j.decided()) return;
   const fovea_linear& w = *p.w;
   const bool floats = w.dtype == FOVEA_F32 || w.dtype == FOVEA_F16 || w.dtype == FOVEA_BF16;
-  j.forbid((w.reserved[0] | w.reserved[1] | w.reserved[2]) != 0, "a reserved word of the weights");
+  j.forbid((w.reserved[0] | w.reserved[1]) != 0, "a reserved word of the weights");
   j.forbid(!floats && !is_integer(w.dtype), "weights of no dtype");
   j.forbid(w.in < 1 || w.in > FOVEA_LINEAR_MAX || w.out < 1 || w.out > FOVEA_LINEAR_MAX, "counts");
   j.forbid(w.dtype == FOVEA_I8 && w.in > 65536, "too many inputs of integers");
@@ -144,7 +144,7 @@ inline void change(fovea_product& p, fovea_linear& w, bytes& in) {
                              &w.out,
                              &w.dtype,
                              &w.reserved[0],
-                             &w.reserved[2],
+                             &w.reserved[1],
                              &p.rows,
                              &p.residual.dtype,
                              &p.residual.reserved};

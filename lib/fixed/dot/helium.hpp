@@ -13,7 +13,7 @@ namespace fovea::fixed {
 struct helium_dot : helium_writer {
   using element = int8_t;
   static constexpr int most_rows = 1;
-  static constexpr int query_alignment = 1;
+  static constexpr int query_alignment = 1, query_step = 16;
   static constexpr int planes = 2; // 64 low bytes of a row, then 64 high bytes
   static constexpr bool takes_queries = true, begins_sums = true;
 

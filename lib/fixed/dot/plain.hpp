@@ -1,6 +1,8 @@
-// Cores that multiply one or two numbers at a time. A Core multiplies some lanes of a panel by one or two
-// rows; everything else is shared.
+// Cores that multiply one or two numbers at a time. A Core adds some lanes of a panel by one or two rows;
+// everything else is shared.
 #pragma once
+#include <type_traits>
+
 #include "fixed/compact.hpp"
 
 #if defined(__clang__)
@@ -40,18 +42,21 @@ struct plain_dot : Core {
 #endif
   }
 
-  // Sixteen elements from c on.
-  FOVEA_HOT static void put_query(element* to, int rows, int g, int c, const int8_t* q) {
-    to += Core::place(rows, g, c);
-    for (int i = 0; i < 16; i += 4, to += 4 * rows) Core::put_four(to, rows, q + i);
+  // Four elements from c on.
+  static constexpr int query_step = 4;
+  static FOVEA_COMPACT void put_query(element* to, int rows, int g, int c, const int8_t* q) {
+    Core::put_four(to + Core::place(rows, g, c), rows, q);
   }
 
   FOVEA_HOT static int32_t largest(const int32_t* t, int keys) {
     int32_t top = *t;
     t = in_pairs(t);
-    for (const int32_t* end = t + keys; t != end; t += 4)
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) top = top < t[j] ? t[j] : top;
+    const int32_t* const end = t + keys;
+    do {
+      const int32_t a = *t++, b = *t++;
+      top = top < a ? a : top;
+      top = top < b ? b : top;
+    } while (t != end);
     return top;
   }
 
@@ -74,7 +79,9 @@ struct plain_dot : Core {
   }
 
   // Linear layers: sixteen bytes of a row, and a row by a panel of weights.
-  static void put(const int8_t (&x)[16], element* to) { put_query(to, 1, 0, 0, x); }
+  static void put(const int8_t (&x)[16], element* to) {
+    for (int c = 0; c < 16; c += 4) put_query(to, 1, 0, c, x + c);
+  }
   static void multiply(const element* x, const int8_t* panel, int depth, int32_t* sums) {
     multiply_row(x, panel, depth, 16, sums);
   }
@@ -84,26 +91,22 @@ struct plain_dot : Core {
   }
 
   // Sixteen sums, shifted and rounded.
-  FOVEA_COLD static void add_shifted(int32_t* to, const int32_t* from, int down) {
+  static FOVEA_COMPACT void add_shifted(int32_t* to, const int32_t* from, int down) {
 #pragma GCC unroll 1
     for (int i = 0; i < 16; ++i) to[i] += ((from[i] >> (down - 1)) + 1) >> 1;
   }
 
   // In place: the high words of (x << up) * multiplier.
   FOVEA_HOT static void high_products(int32_t* x, int32_t count, int32_t multiplier, int up) {
-    x = in_pairs(x);
-    for (const int32_t* end = x + count; x != end; x += Core::high_words)
-#pragma GCC unroll 4
-      for (int i = 0; i < Core::high_words; ++i) x[i] = Core::high_word(left_shift(x[i], up), multiplier);
+    const int32_t* const end = x + count;
+    do Core::high_pair(x, multiplier, up);
+    while (x != end);
   }
 
   static FOVEA_COMPACT void write(int32_t* acc, const output_factor& f, const fixed_plan& p,
                                   unsigned char* out) {
     if (!Core::scales_and_narrows) high_products(acc, p.width, f.multiplier, f.left);
-    if (p.out_type == FOVEA_FIXED_S8)
-      narrow(acc, f, p, reinterpret_cast<int8_t*>(out));
-    else
-      narrow(acc, f, p, reinterpret_cast<int16_t*>(out));
+    narrow(acc, f, p, out);
   }
 
   // Scores become octaves in place before weights are computed: for both at once there are too few registers.
@@ -152,15 +155,21 @@ struct plain_dot : Core {
     return true;
   }
 
-  template <class T>
-  FOVEA_HOT static void narrow(const int32_t* x, const output_factor& f, const fixed_plan& p, T* out) {
-    const int32_t half = (1 << (f.shift - 1)) - f.zero, multiplier = f.multiplier, zero = p.zero_out;
-    const int shift = f.shift, left = f.left;
-    for (const T* end = out + p.v_dim; out != end; ++out) {
-      const int32_t acc = *x++,
-                    y = Core::scales_and_narrows ? Core::high_word(left_shift(acc, left), multiplier) : acc;
-      *out = static_cast<T>(Core::template saturate<8 * sizeof(T)>(((y + half) >> shift) + zero));
-    }
+  static FOVEA_COMPACT void narrow(const int32_t* x, const output_factor& f, const fixed_plan& p,
+                                   unsigned char* out) {
+    const auto each = [&x, half = (1 << (f.shift - 1)) - f.zero, multiplier = f.multiplier, shift = f.shift,
+                       left = f.left, zero = p.zero_out, count = p.v_dim](auto* to) FOVEA_COMPACT_INLINE {
+      using number = std::remove_pointer_t<decltype(to)>;
+      number* const end = to + count;
+      do {
+        const int32_t y = Core::scaled(*x++, left, multiplier, half);
+        *to++ = static_cast<number>(Core::template saturate<8 * sizeof(number)>((y >> shift) + zero));
+      } while (to != end);
+    };
+    if (p.out_type == FOVEA_FIXED_S8)
+      each(reinterpret_cast<int8_t*>(out));
+    else
+      each(reinterpret_cast<int16_t*>(out));
   }
 
   // to[g][lane] += sum over depth of a[g] * panel[lane]; sixteen lanes a panel, which may be deeper. The
@@ -169,10 +178,8 @@ struct plain_dot : Core {
                              int32_t* to, int stride, int count) {
     if (Core::panel_alignment > 1 && reinterpret_cast<uintptr_t>(panel) % Core::panel_alignment)
       add_bytes(rows, a, panel, depth, panel_depth, to, stride, count);
-    else if (rows == 1)
-      add_tiles<1>(rows, a, panel, depth, panel_depth, to, stride, count);
     else
-      add_tiles<Core::most_rows>(rows, a, panel, depth, panel_depth, to, stride, count);
+      Core::add(rows, a, panel, depth, panel_depth, to, stride, count);
   }
 
   // Panels at any address: eight elements of each lane at a time are copied to an aligned place.
@@ -185,12 +192,26 @@ struct plain_dot : Core {
         add(rows, a + i * rows, piece, 8, 8, to + lane, stride, count - lane < 16 ? count - lane : 16);
       }
   }
+};
 
-  template <int G>
-  FOVEA_HOT FOVEA_NO_CLONE static void add_tiles(int, const element* a, const int8_t* panel, int depth,
+// What such a core adds: tiles of lanes by one row, or by as many as it takes.
+template <class Core>
+struct lane_tiles {
+  template <class Element>
+  static FOVEA_COMPACT void add(int rows, const Element* a, const int8_t* panel, int depth, int panel_depth,
+                                int32_t* to, int stride, int count) {
+    if (rows == 1)
+      add_tiles<1>(rows, a, panel, depth, panel_depth, to, stride, count);
+    else
+      add_tiles<Core::most_rows>(rows, a, panel, depth, panel_depth, to, stride, count);
+  }
+
+ private:
+  template <int G, class Element>
+  FOVEA_HOT FOVEA_NO_CLONE static void add_tiles(int, const Element* a, const int8_t* panel, int depth,
                                                  int panel_depth, int32_t* to, int stride, int count) {
     constexpr int lanes = Core::lanes[G];
-    to = in_pairs(to), stride &= ~1;
+    to = static_cast<int32_t*>(__builtin_assume_aligned(to, 8)), stride &= ~1;
     for (const int32_t* end = to + count; to != end; panel += 16 * (panel_depth - 4)) {
       const int32_t* const panel_end = end - to < 16 ? end : to + 16;
       for (; to != panel_end; to += lanes, panel += 4 * lanes) {
@@ -215,7 +236,15 @@ struct plain_weights {
   static constexpr bool scales_fours = false;
   static constexpr bool scales_and_narrows = true; // output, in one loop
   static constexpr int panel_alignment = 1, query_alignment = 1;
-  static FOVEA_COMPACT int32_t high_word(int32_t a, int32_t b) { return high_product(a, b); }
+  static FOVEA_COMPACT void high_pair(int32_t*& x, int32_t multiplier, int up) { // and moves on behind it
+    x[0] = high_product(left_shift(x[0], up), multiplier);
+    x[1] = high_product(left_shift(x[1], up), multiplier);
+    x += 2;
+  }
+  // The high word of (x << left) * multiplier, plus half.
+  static FOVEA_COMPACT int32_t scaled(int32_t x, int left, int32_t multiplier, int32_t half) {
+    return (Core::scales_and_narrows ? high_product(left_shift(x, left), multiplier) : x) + half;
+  }
 
   static FOVEA_COMPACT int32_t cap(int32_t u) {
     return static_cast<uint32_t>(u) > 0x1fffff ? 0x1fffff : u;

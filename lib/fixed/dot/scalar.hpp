@@ -4,9 +4,9 @@
 
 namespace fovea::fixed {
 
-struct scalar_core : plain_weights<int16_t, scalar_core> {
+struct scalar_core : plain_weights<int16_t, scalar_core>, lane_tiles<scalar_core> {
   using element = int16_t;
-  static constexpr int most_rows = 2, lanes[] = {0, 8, 4}, high_words = 4;
+  static constexpr int most_rows = 2, lanes[] = {0, 8, 4};
   static int place(int rows, int g, int i) { return i * rows + g; } // of element i of row g
 
 #if defined(__ARM_FEATURE_SAT)

@@ -7,9 +7,9 @@
 
 namespace fovea::fixed {
 
-struct thumb_core : plain_weights<int32_t, thumb_core> {
+struct thumb_core : plain_weights<int32_t, thumb_core>, lane_tiles<thumb_core> {
   using element = int32_t;
-  static constexpr int most_rows = 1, lanes[] = {0, 4}, high_words = 2; // a turn: each is twenty instructions
+  static constexpr int most_rows = 1, lanes[] = {0, 4};
   static constexpr bool scales_and_narrows = false; // for both at once there are too few registers
   static int place(int, int, int i) { return i; }
 
