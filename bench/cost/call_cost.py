@@ -25,8 +25,16 @@ def counts_of(call, structure):
         n["rows of groups"] = len(ends)
     for name in n:
         n[name] *= call.kv_heads
+    _add_queries(n, call, structure)
     n["call"], n["kv heads"], n["causal"] = 1, call.kv_heads, call.causal
     return n
+
+
+def _add_queries(n, call, structure):
+    """Four elements of a query at a time, those behind its last four byte by byte. Rows begin at multiples of four."""
+    rows, fours = call.q_heads * call.queries, up_to(call.dim, structure.dim_step) // 4
+    n["fours of q"] = rows * fours
+    n["fours of q, byte by byte"] = rows * (fours - call.dim // 4)
 
 
 def _add_tile(n, call, ends, structure):

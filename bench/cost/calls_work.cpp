@@ -2,12 +2,15 @@
 // tools that count instructions. tools/check/instructions builds and calls it.
 //   fovea_cost_calls shapes FIRST COUNT     calls FIRST .. FIRST + COUNT - 1 of a sequence of random shapes
 //   fovea_cost_calls inputs KEYS COUNT      one shape with so many keys, on COUNT random inputs
+//   fovea_cost_calls appends                one token to a cache, of each kind
 // Each call prints a line: call q_heads kv_heads queries keys dim v_dim causal raises. Bit b of `raises` says
 // that block b has scores above those of all blocks before it, by octaves; of random inputs nothing is said.
+// Each append prints a line: append WHAT.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "fovea/cache.h"
 #include "fovea/fixed.h"
 
 // One instruction each.
@@ -143,9 +146,58 @@ int run_inputs(int32_t keys, uint32_t count) {
   return 0;
 }
 
+// One token behind four others. `entry` takes rows of `dtype`; k_largest and v_largest make scales.
+struct append {
+  const char* name;
+  decltype(&fovea_cache_append) entry;
+  int32_t kv_heads, dim, stored, dtype;
+  bool scales;
+};
+constexpr append appends[] = {
+    {"int8 rows, plain, 1x64", fovea_cache_append_plain, 1, 64, FOVEA_I8, FOVEA_I8, false},
+#if defined(__ARM_FP) // others have no floats to append
+    {"int8 rows, 1x64", fovea_cache_append, 1, 64, FOVEA_I8, FOVEA_I8, false},
+    {"floats to int8 with scales, 1x64", fovea_cache_append, 1, 64, FOVEA_I8, FOVEA_F32, true},
+    {"floats to int8 with scales, 4x8", fovea_cache_append, 4, 8, FOVEA_I8, FOVEA_F32, true},
+    {"float rows, 1x64", fovea_cache_append, 1, 64, FOVEA_F32, FOVEA_F32, false},
+#endif
+};
+
+int run_append(const append& a) {
+  alignas(64) static unsigned char cache[FOVEA_CACHE_BYTES(1, 64, 64, 64, FOVEA_F32) + 64];
+  static float floats[5 * 64];
+  for (int32_t i = 0; i < 5 * 64; ++i) floats[i] = static_cast<float>(i * 37 % 101 - 50) * .01f;
+  fovea_cache_shape shape = {};
+  shape.kv_heads = a.kv_heads;
+  shape.dim = a.dim;
+  shape.capacity = 16;
+  shape.dtype = a.stored;
+  if (a.scales) shape.k_largest = shape.v_largest = 1;
+  fovea_in in = {};
+  in.data = a.dtype == FOVEA_I8 ? static_cast<const void*>(q) : floats;
+  in.dtype = a.dtype;
+  int32_t status = fovea_cache_init(cache, sizeof cache, &shape);
+  if (!status) status = a.entry(cache, &in, &in, 4);
+  if (status) return std::printf("refused: %s\n", fovea_reason_text(status)), 1;
+  fovea_cost_begin();
+  status = a.entry(cache, &in, &in, 1);
+  fovea_cost_end();
+  std::printf("append %s\n", status ? "refused" : a.name);
+  return status;
+}
+
+int run_appends() {
+  random_numbers random(1);
+  fill_at_random(q, sizeof q, random);
+  for (const append& a : appends)
+    if (run_append(a)) return 1;
+  return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "appends") == 0) return run_appends();
   if (argc == 4) {
     const unsigned long first = std::strtoul(argv[2], nullptr, 10),
                         count = std::strtoul(argv[3], nullptr, 10);
