@@ -54,7 +54,7 @@ class row {
     return t < -limit ? -limit : t > limit ? limit : t;
   }
   wide weight(huge t) const {
-    const wide u = static_cast<wide>((huge{reference_} << fraction_) - t);
+    const wide u = static_cast<wide>(huge{reference_} * (huge{1} << fraction_) - t);
     return fraction_ == 22 ? weight_of_22_bits(u) : weight_of_15_bits(u);
   }
   huge octaves(int32_t n) const {

@@ -51,7 +51,7 @@ int32_t check_scratch(const layer_plan& p, void* scratch, size_t size);
 
 inline unsigned char* aligned(void* at) {
   const auto address = reinterpret_cast<uintptr_t>(at);
-  return static_cast<unsigned char*>(at) + (64 - address % 64) % 64;
+  return reinterpret_cast<unsigned char*>(address + (64 - address % 64) % 64);
 }
 
 // Where scratch would be that meets nothing: behind all that the call touches.

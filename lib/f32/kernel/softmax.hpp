@@ -84,7 +84,7 @@ struct rows_to_prefetch {
         next_q(first_q),
         q_stride(job.p->q.token) {
     const int64_t left = job.p->rows - job.row - job.rows;
-    if (b.opens_span && job.p->group == 1 && left > 0) {
+    if (b.opens_span && first_q && job.p->group == 1 && left > 0) {
       next = static_cast<int>(smaller(left, job.rows));
       next_q += job.rows * q_stride;
     }
