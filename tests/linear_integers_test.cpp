@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "data.hpp"
+#include "fence.hpp"
 #include "fovea/fixed.h"
 #include "fovea/linear.h"
 #include "isas.hpp"
@@ -143,6 +144,49 @@ TEST_CASE("linear_integers_bits_of_one_row_and_two_streams") {
           [&](int32_t isa) { CHECK(data::same_bits(p.run(FOVEA_ISA_BEST, isa, c.parts, 1), expected)); });
     }
 }
+
+#if defined(__linux__)
+TEST_CASE("linear_integers_read_nothing_beside_their_arrays") {
+  struct {
+    int32_t in, out, rows, activation;
+  } const cases[] = {
+      {1, 1, 1, FOVEA_NO_ACTIVATION},   {31, 15, 2, FOVEA_RELU},   {33, 17, 3, FOVEA_GELU},
+      {64, 46, 5, FOVEA_SILU_TIMES},    {255, 97, 1, FOVEA_SILU},  {577, 134, 1, FOVEA_SILU_TIMES},
+      {1537, 70, 1, FOVEA_GELU_TANH},   {2100, 66, 1, FOVEA_RELU}, {130, 33, 4, FOVEA_NO_ACTIVATION},
+      {96, 65, 7, FOVEA_NO_ACTIVATION}, {300, 40, 13, FOVEA_GELU}};
+  for (const int32_t dtype : dtypes)
+    for (const auto& c : cases) {
+      CAPTURE(dtype);
+      CAPTURE(c.in);
+      problem p(c.in, c.out, c.rows, dtype);
+      REQUIRE(p.pack() == FOVEA_OK);
+      const bool gated = c.activation == FOVEA_SILU_TIMES;
+      const std::vector<float> added = drawn(static_cast<size_t>(c.rows) * static_cast<size_t>(c.out), 7, 1);
+      const size_t packed_size = fovea_linear_size(c.in, c.out, dtype),
+                   results = static_cast<size_t>(c.rows) * static_cast<size_t>(gated ? c.out / 2 : c.out),
+                   scratch_size = FOVEA_MULTIPLY_SCRATCH(c.in, c.rows, dtype);
+      for (const fence::side where : {fence::behind, fence::before}) {
+        const fence packed(packed_size, where), x(p.x.size() * 4, where), bias(p.bias.size() * 4, where),
+            residual(added.size() * 4, where), y(results * 4, where), scratch(scratch_size, where);
+        std::memcpy(packed.data<unsigned char>(), p.packed, packed_size);
+        std::memcpy(x.data<float>(), p.x.data(), p.x.size() * 4);
+        std::memcpy(bias.data<float>(), p.bias.data(), p.bias.size() * 4);
+        std::memcpy(residual.data<float>(), added.data(), added.size() * 4);
+        const fovea_linear layer = {packed.data<void>(), bias.data<float>(), c.in, c.out, dtype, {}, 0};
+        each_fixed_isa([&](int32_t isa) {
+          fovea_product call = {};
+          call.w = &layer, call.x.data = x.data<float>(), call.y.data = y.data<float>();
+          if (!gated) call.residual.data = residual.data<float>();
+          call.rows = c.rows, call.activation = c.activation, call.fixed_isa = isa;
+          REQUIRE(fovea_multiply(&call, scratch.data<void>(), scratch_size) == FOVEA_OK);
+          const std::vector<float> got(y.data<float>(), y.data<float>() + results);
+          CHECK(data::same_bits(
+              got, p.run(FOVEA_ISA_BEST, isa, 1, 64, c.activation, gated ? nullptr : added.data())));
+        });
+      }
+    }
+}
+#endif
 
 TEST_CASE("linear_integers_hostile_numbers") {
   for (const int32_t dtype : dtypes) {
