@@ -167,8 +167,9 @@ class picture {
   void draw_marks() {
     std::vector<const result*> order;
     for (const result& r : results_) order.push_back(&r);
-    std::stable_sort(order.begin(), order.end(), [&](const result* a, const result* b) {
-      return (a->isa == best_.isa) > (b->isa == best_.isa);
+    std::sort(order.begin(), order.end(), [&](const result* a, const result* b) { // of an ISA as they were
+      const bool a_first = a->isa == best_.isa, b_first = b->isa == best_.isa;
+      return a_first != b_first ? a_first : a < b;
     });
     struct placed {
       double x, y;

@@ -31,9 +31,9 @@ double worst_error_of_means(const problem& p, const std::vector<float>& got) {
 }
 
 #ifdef FOVEA_SMALL
-const shape flat = shape("65,536 flat keys").dims(1, 3).lengths(1, flat_keys);
+const shape flat_case = shape("65,536 flat keys").dims(1, 3).lengths(1, flat_keys);
 #else
-const shape flat = shape("65,536 flat keys").dims(8, 20).lengths(1, flat_keys);
+const shape flat_case = shape("65,536 flat keys").dims(8, 20).lengths(1, flat_keys);
 #endif
 
 } // namespace
@@ -51,7 +51,7 @@ TEST_CASE("flat_rows_of_constant_values_stay_in_the_bound") {
 
 TEST_CASE("long_flat_rows_of_constant_values") {
   // Each span of 4,096 keys is summed alone, so the error stops growing: 4e-6 at worst, at any length.
-  problem p(flat);
+  problem p(flat_case);
   make_flat(p);
   for (float value : {1.0f, 0.7f, -0.3333333f}) {
     INFO("value ", value);
@@ -63,7 +63,7 @@ TEST_CASE("long_flat_rows_of_constant_values") {
 }
 
 TEST_CASE("long_flat_rows_of_random_values") {
-  problem p(flat);
+  problem p(flat_case);
   make_flat(p);
   isas::for_each([&](int32_t isa) { CHECK(worst_error_of_means(p, solve(p, p.call(isa))) <= 1e-6); });
 }

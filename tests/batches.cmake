@@ -1,5 +1,6 @@
 # Tests that are compiled as one file, a batch a row: what they share of headers is parsed and compiled once, which saves a third of the time.
-# Their own names must differ within a row: a test that cannot be in any row, or is in none, is compiled alone.
+# Their own names must differ within a row, and clang warns of local variables with such a name: a test that cannot be in any row, or is in
+# none, is compiled alone.
 set(fovea_test_batches
     "cache cache_error cache_halves cache_history cache_power cache_quality cache_ring"
     "cache_int8 cache_refuse"
@@ -14,7 +15,8 @@ set(fovea_test_batches
     "accuracy conformance extremes lot modifiers pattern peers worked_examples"
     "bits fuzz left_out parts shapes_bits written_bits"
     "activation bench bench_boards denormals header_cpp idle ranges safetensors_damaged"
-    "attend fixed_attention memory plain safetensors seen selftest softmax_conformance"
+    "attend fixed_attention"
+    "memory plain safetensors seen selftest softmax_conformance"
     "pack rope_conformance scratch segments stack strides window"
     "tokenizer torch_attention unseen"
     "fixed_cache fixed_cache_history fixed_cache_image fixed_cache_refuse"

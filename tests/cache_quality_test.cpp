@@ -7,7 +7,7 @@ using namespace cache_test;
 namespace {
 
 constexpr int32_t heads = 2, dim = 64, tokens_in_all = 512, kept = 64, queries = 48;
-constexpr size_t rows = heads * queries;
+constexpr size_t query_rows = heads * queries;
 
 float normal(uint32_t seed, uint32_t index) { // a sum of twelve uniform numbers
   float sum = 0;
@@ -36,7 +36,7 @@ struct numbers {
   std::vector<float> q, k, v, mean = std::vector<float>(dim);
 
   explicit numbers(const material& m) {
-    for (uint32_t i = 0; i < rows * dim; ++i) q.push_back(m.q_size * normal(1, i));
+    for (uint32_t i = 0; i < query_rows * dim; ++i) q.push_back(m.q_size * normal(1, i));
     for (uint32_t j = 0; j < tokens_in_all; ++j)
       for (uint32_t c = 0; c < dim; ++c) {
         const float offset = m.channels && c % 16 == 5 ? (c == 21 ? -14.0f : 11.0f) : 0;
@@ -45,7 +45,7 @@ struct numbers {
         v.push_back((first ? 0.02f : 1) * normal(3, j * dim + c));
       }
     if (m.first_tokens) // a channel that tells them from all others
-      for (size_t row = 0; row < rows; ++row) q[row * dim + 40] = 1;
+      for (size_t row = 0; row < query_rows; ++row) q[row * dim + 40] = 1;
     for (size_t c = 0; c < dim; ++c) {
       for (size_t j = kept; j < tokens_in_all; ++j) mean[c] += k[j * dim + c];
       mean[c] /= tokens_in_all - kept;
@@ -77,7 +77,7 @@ struct filled_cache {
 };
 
 std::vector<float> attend(const numbers& x, const filled_cache& cache) {
-  std::vector<float> out(rows * dim);
+  std::vector<float> out(query_rows * dim);
   fovea_attention a = x.call(out);
   REQUIRE(fovea_cache_view(cache.image.data(), nullptr, &a) == FOVEA_OK);
   REQUIRE(run(a) == FOVEA_OK);
@@ -86,19 +86,20 @@ std::vector<float> attend(const numbers& x, const filled_cache& cache) {
 
 // Two calls, one behind the other: their results are the values of two keys, with log-sum-exp as scores.
 std::vector<float> attend_apart(const numbers& x, const filled_cache& first, const filled_cache& later) {
-  std::vector<float> both(2 * rows * dim), lse(2 * rows), ones(rows, 1), out(rows * dim);
+  std::vector<float> both(2 * query_rows * dim), lse(2 * query_rows), ones(query_rows, 1),
+      out(query_rows * dim);
   for (size_t n = 0; n < 2; ++n) {
     fovea_attention a = x.call(both);
     REQUIRE(fovea_cache_view((n == 0 ? first : later).image.data(), nullptr, &a) == FOVEA_OK);
-    a.out.data = &both[n * rows * dim], a.lse = &lse[n * rows];
+    a.out.data = &both[n * query_rows * dim], a.lse = &lse[n * query_rows];
     a.flags |= FOVEA_POSITION, a.position = tokens_in_all - queries;
     REQUIRE(run(a) == FOVEA_OK);
   }
   fovea_attention join = {};
   join.q.data = ones.data(), join.k.data = lse.data(), join.v.data = both.data(), join.out.data = out.data();
-  join.q_heads = rows, join.dim = 1, join.v_dim = dim, join.queries = 1, join.keys = 2;
-  join.k.head_stride = 1, join.k.token_stride = rows;
-  join.v.head_stride = dim, join.v.token_stride = rows * dim;
+  join.q_heads = query_rows, join.dim = 1, join.v_dim = dim, join.queries = 1, join.keys = 2;
+  join.k.head_stride = 1, join.k.token_stride = query_rows;
+  join.v.head_stride = dim, join.v.token_stride = query_rows * dim;
   REQUIRE(run(join) == FOVEA_OK);
   return out;
 }

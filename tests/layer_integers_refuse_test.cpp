@@ -7,7 +7,7 @@ using namespace layers;
 
 namespace {
 
-constexpr layer_case joined = {"joined", 48, 0, 3, 3, 16, 16, true, true, false, false, true};
+constexpr layer_case joined_case = {"joined", 48, 0, 3, 3, 16, 16, true, true, false, false, true};
 constexpr layer_case across = {"cross-attention", 32, 24, 2, 1, 32, 32, false, true, false, false, false};
 
 } // namespace
@@ -28,7 +28,7 @@ TEST_CASE("int8_attention_refuses_contexts_that_were_projected_before") {
 }
 
 TEST_CASE("int8_attention_refuses_what_it_does_not_offer") {
-  layer_problem p(joined);
+  layer_problem p(joined_case);
   p.layer.attention = FOVEA_I8;
   const batch b{{0, 4}, {}, {}, {}};
   static float numbers_of_heads[64];

@@ -25,7 +25,7 @@ constexpr norm_case norm_cases[] = {
     {"tiny numbers", FOVEA_RMS_NORM, true, true, false, false, false, 1e-6f, 1e-6f, 0},
 };
 
-constexpr int32_t rows = 3;
+constexpr int32_t row_count = 3;
 
 struct norm_data {
   ptrdiff_t stride;
@@ -41,7 +41,7 @@ struct norm_data {
         sum(extent(columns)),
         weight(static_cast<size_t>(columns)),
         bias(static_cast<size_t>(columns)) {
-    for (int32_t r = 0; r < rows; ++r)
+    for (int32_t r = 0; r < row_count; ++r)
       for (int32_t k = 0; k < columns; ++k) {
         const auto at = static_cast<size_t>(r * stride + k);
         in[at] = c.offset + c.size * data::noise(1, static_cast<uint32_t>(r * 5000 + k));
@@ -58,10 +58,10 @@ struct norm_data {
     call.out = out.data();
     call.sum = c.sum ? sum.data() : nullptr;
     call.in_stride = call.residual_stride = call.out_stride = call.sum_stride = stride;
-    call.rows = rows, call.columns = columns;
+    call.rows = row_count, call.columns = columns;
     call.kind = c.kind, call.weight_plus_one = c.plus_one ? 1 : 0, call.epsilon = c.epsilon;
   }
-  size_t extent(int32_t columns) const { return static_cast<size_t>((rows - 1) * stride + columns); }
+  size_t extent(int32_t columns) const { return static_cast<size_t>((row_count - 1) * stride + columns); }
   std::vector<float> x(int32_t r) const {
     std::vector<float> all;
     for (int32_t k = 0; k < call.columns; ++k) {
@@ -88,7 +88,7 @@ TEST_CASE("norms_have_the_specified_bits_and_error") {
         d.out.wipe(), d.sum.wipe();
         REQUIRE(fovea_norm(&d.call) == FOVEA_OK);
         int wrong = 0;
-        for (int32_t r = 0; r < rows; ++r) {
+        for (int32_t r = 0; r < row_count; ++r) {
           const std::vector<float> x = d.x(r), out = row_of(d.out.data(), d.stride, r, columns);
           ops_model::check_norm(d.call, x, out.data(), wrong);
           if (isas::promises_bits(isa)) CHECK(data::same_bits(out, ops_model::norm(d.call, x)));
@@ -96,7 +96,7 @@ TEST_CASE("norms_have_the_specified_bits_and_error") {
         }
         CHECK(wrong == 0);
         CHECK((d.out.guards_hold() && d.sum.guards_hold()));
-        for (int32_t r = 0; r + 1 < rows; ++r)
+        for (int32_t r = 0; r + 1 < row_count; ++r)
           for (int32_t k = columns; k < d.stride; ++k)
             CHECK(data::is_untouched(d.out[static_cast<size_t>(r * d.stride + k)]));
       });
@@ -113,13 +113,13 @@ TEST_CASE("norms_in_place_give_the_same_bits") {
         REQUIRE(fovea_norm(&apart.call) == FOVEA_OK);
         in.call.out = in.in.data();
         REQUIRE(fovea_norm(&in.call) == FOVEA_OK);
-        for (int32_t r = 0; r < rows; ++r)
+        for (int32_t r = 0; r < row_count; ++r)
           CHECK(data::same_bits(row_of(in.in.data(), in.stride, r, columns),
                                 row_of(apart.out.data(), apart.stride, r, columns)));
         if (!c.residual) return;
         residual.call.sum = residual.residual.data(); // x = x + y, and its norm
         REQUIRE(fovea_norm(&residual.call) == FOVEA_OK);
-        for (int32_t r = 0; r < rows; ++r) {
+        for (int32_t r = 0; r < row_count; ++r) {
           CHECK(data::same_bits(row_of(residual.residual.data(), residual.stride, r, columns), apart.x(r)));
           CHECK(data::same_bits(row_of(residual.out.data(), residual.stride, r, columns),
                                 row_of(apart.out.data(), apart.stride, r, columns)));

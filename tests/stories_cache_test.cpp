@@ -10,7 +10,7 @@ namespace {
 
 using namespace stories_model;
 
-constexpr int32_t count = 135; // tokens: over two panels of keys
+constexpr int32_t token_count = 135; // tokens: over two panels of keys
 
 // A model of floats whose queries are `factor` times as large.
 struct steep_model {
@@ -39,11 +39,11 @@ TEST_CASE("stories, int8 cache: near the formula, also where queries are too lar
   for (const auto& row : rows) {
     CAPTURE(row.factor);
     const steep_model steep(row.factor);
-    const std::vector<double> expected = reference(steep.file, count);
-    const std::vector<float> found = logits_by(steep.model, count, 1, {}, FOVEA_I8);
+    const std::vector<double> expected = reference(steep.file, token_count);
+    const std::vector<float> found = logits_by(steep.model, token_count, 1, {}, FOVEA_I8);
     CHECK(distance(found, expected) < row.error);
     for (int32_t at_once : {2, 9, 64, 100})
-      CHECK(data::same_bits(logits_by(steep.model, count, at_once, {}, FOVEA_I8), found));
+      CHECK(data::same_bits(logits_by(steep.model, token_count, at_once, {}, FOVEA_I8), found));
   }
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("stories, int8 cache: the same bits on every ISA") {
     const steep_model steep(row.factor);
     const auto check = [&](const stories::arithmetic& how) {
       digest d;
-      d.add(logits_by(steep.model, count, 1, how, FOVEA_I8));
+      d.add(logits_by(steep.model, token_count, 1, how, FOVEA_I8));
       CHECK(d.value() == row.digest);
     };
     isas::for_each([&](int32_t isa) {
@@ -69,16 +69,16 @@ TEST_CASE("stories, int8 cache: the same bits on every ISA") {
 
 TEST_CASE("stories, int8 cache: behind a prefix in constant memory") {
   const packed_model packed(small, FOVEA_I8);
-  const std::vector<float> expected = logits_by(packed.model, count, 9, {}, FOVEA_I8);
+  const std::vector<float> expected = logits_by(packed.model, token_count, 9, {}, FOVEA_I8);
   for (int32_t prefix : {1, 63, 64, 65, 100, 127, 128, 134}) {
     CAPTURE(prefix);
     reader first(packed.model, prefix, prefix, {}, FOVEA_I8);
     REQUIRE(first.decoder.begin() == FOVEA_OK);
     REQUIRE(first.read(prefix) == FOVEA_OK);
-    reader rest(packed.model, count - prefix + stories::branch_tokens(FOVEA_I8), 7, {}, FOVEA_I8);
+    reader rest(packed.model, token_count - prefix + stories::branch_tokens(FOVEA_I8), 7, {}, FOVEA_I8);
     REQUIRE(rest.decoder.begin({first.caches.data(), prefix}) == FOVEA_OK);
-    while (rest.decoder.length() < count)
-      REQUIRE(rest.read(std::min<int32_t>(7, count - rest.decoder.length())) == FOVEA_OK);
+    while (rest.decoder.length() < token_count)
+      REQUIRE(rest.read(std::min<int32_t>(7, token_count - rest.decoder.length())) == FOVEA_OK);
     CHECK(std::memcmp(rest.logits.data(), expected.data() + static_cast<size_t>(prefix * small.words),
                       rest.logits.size() * sizeof(float)) == 0);
   }
