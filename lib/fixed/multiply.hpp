@@ -90,10 +90,12 @@ __attribute__((noinline)) static void multiply_group(const byte_tile<Form>& tile
 }
 
 // One row by a panel of each stream. Steps join Chains sums in turn, so that no product waits for the one
-// before it.
+// before it. Each takes its numbers of the row from memory: the fewer instructions, the more of the streams
+// fits into the window in which a core looks ahead.
 template <class Form, int Chains, int Streams>
 FOVEA_INLINE void multiply_row_by_panel(const typename Form::keys_dot::element* x, int32_t start, int depth,
-                                        const int8_t* (&panels)[Streams], int32_t* const (&sums)[Streams]) {
+                                        const int8_t* (&panels)[Streams],
+                                        typename Form::reg (&total)[Streams][16 / Form::lanes]) {
   using dot = typename Form::keys_dot;
   constexpr int S = dot::slices, deep = dot::deep, each = row_scores<Form, 1>::each;
   static_assert(dot::rows == 1 && deep == 4 && dot::group == 4 && 4 % Chains == 0,
@@ -116,8 +118,7 @@ FOVEA_INLINE void multiply_row_by_panel(const typename Form::keys_dot::element* 
           typename dot::piece y[dot::regs];
           dot::load_column(panels[s] + column_at<dot>(i, 0), y);
 #pragma GCC unroll 4
-          for (int j = 0; j < dot::regs; ++j)
-            dot::template add<0>(acc[s].row[t % Chains][i].at[j], y[j], chunk);
+          for (int j = 0; j < dot::regs; ++j) dot::add_once(acc[s].row[t % Chains][i].at[j], y[j], chunk);
         }
         panels[s] += 16 * deep;
       }
@@ -126,11 +127,11 @@ FOVEA_INLINE void multiply_row_by_panel(const typename Form::keys_dot::element* 
   for (int s = 0; s < Streams; ++s)
 #pragma GCC unroll 4
     for (int i = 0; i < S; ++i) {
-      typename Form::reg total[each];
+      typename Form::reg of_slice[each];
       fold_chains<Form, dot, Chains>([&](int t) FOVEA_LAMBDA_INLINE -> auto& { return acc[s].row[t][i].at; },
-                                     total);
+                                     of_slice);
 #pragma GCC unroll 4
-      for (int j = 0; j < each; ++j) Form::store(sums[s] + (i * each + j) * Form::lanes, total[j]);
+      for (int j = 0; j < each; ++j) total[s][i * each + j] = of_slice[j];
     }
 }
 
@@ -141,20 +142,45 @@ __attribute__((noinline)) static void multiply_row(const byte_tile<Form>& tile, 
   const auto* const x = tile.chunks + static_cast<ptrdiff_t>(r) * depth;
   for (int n = 0; n < count; ++n, panels += apart, sums += 16) {
     const int8_t* at[1] = {panels};
-    multiply_row_by_panel<Form, Chains, 1>(x, tile.starts[r], depth, at, {sums});
+    typename Form::reg total[1][16 / Form::lanes];
+    multiply_row_by_panel<Form, Chains, 1>(x, tile.starts[r], depth, at, total);
+#pragma GCC unroll 4
+    for (int i = 0; i < 16 / Form::lanes; ++i) Form::store(sums + i * Form::lanes, total[0][i]);
   }
 }
 
-// The same by two streams of them.
+// Sums of a panel become the next sixteen outputs of a stream; its scales stand behind its bytes.
+template <class Form>
+FOVEA_INLINE void write_outputs(const typename Form::reg& sums, float row_scale, const int8_t* scales,
+                                output_stream& to) {
+  using vectors = float_vectors<Form::lanes>;
+  using floats = typename vectors::floats;
+  static_assert(Form::lanes == 16, "a register holds the sums of a panel");
+  const auto load = [](const void* p) FOVEA_LAMBDA_INLINE {
+    floats x;
+    std::memcpy(&x, p, sizeof x);
+    return x;
+  };
+  floats y = __builtin_convertvector(reinterpret_cast<typename vectors::words>(sums), floats) *
+             (load(scales) * row_scale);
+  if (to.bias) y += load(to.bias), to.bias += 16;
+  if (to.residual) y += load(to.residual), to.residual += 16;
+  std::memcpy(to.y, &y, sizeof y), to.y += 16;
+}
+
+// The same by two streams of them, which go on to the outputs.
 template <class Form, int Chains>
-static void multiply_two_streams(const void* row, int32_t depth, const two_streams& panels, ptrdiff_t apart,
-                                 int32_t count, int32_t* first, int32_t* second) {
+static void multiply_two_streams(const void* row, int32_t depth, float row_scale, ptrdiff_t apart,
+                                 int32_t count, const output_stream& first, const output_stream& second) {
   const byte_tile<Form> tile(row, 1);
-  const auto *a = reinterpret_cast<const int8_t*>(panels.first),
-             *b = reinterpret_cast<const int8_t*>(panels.second);
-  for (int32_t n = 0; n < count; ++n, a += apart, b += apart, first += 16, second += 16) {
-    const int8_t* at[2] = {a, b};
-    multiply_row_by_panel<Form, Chains, 2>(tile.chunks, tile.starts[0], depth, at, {first, second});
+  output_stream a = first, b = second;
+  for (int32_t n = 0; n < count; ++n, a.panels += apart, b.panels += apart) {
+    const int8_t* at[2] = {reinterpret_cast<const int8_t*>(a.panels),
+                           reinterpret_cast<const int8_t*>(b.panels)};
+    typename Form::reg sums[2][16 / Form::lanes];
+    multiply_row_by_panel<Form, Chains, 2>(tile.chunks, tile.starts[0], depth, at, sums);
+    write_outputs<Form>(sums[0][0], row_scale, at[0], a);
+    write_outputs<Form>(sums[1][0], row_scale, at[1], b);
   }
 }
 

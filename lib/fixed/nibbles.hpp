@@ -10,19 +10,12 @@
 
 namespace fovea::fixed {
 
-template <int Lanes>
-struct nibble_vectors {
-  typedef float floats __attribute__((vector_size(4 * Lanes)));
-  typedef int32_t words __attribute__((vector_size(4 * Lanes)));
-  typedef uint16_t halves __attribute__((vector_size(4 * Lanes)));
-};
-
 template <class Dot, class... Shapes>
 struct nibble_product {
   static constexpr int lanes = Dot::lanes, regs = Dot::regs;
   // One row reads two streams where sixteen lanes are a register: others would not hold the sums of both.
   static constexpr bool takes_two_streams = regs == 1;
-  using vectors = nibble_vectors<lanes>;
+  using vectors = float_vectors<lanes>;
   using reg = typename Dot::reg;
   using floats = typename vectors::floats;
   using shapes = fixed_shapes<Shapes...>;

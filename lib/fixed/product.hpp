@@ -13,9 +13,12 @@ constexpr int32_t product_rows = 48;  // of a tile at most
 constexpr int32_t product_panels = 4; // that one call takes at most
 constexpr int32_t sums_step = 80;     // of a row of sums; a power of two would fold rows onto few cache sets
 
-// One row reads weights as two streams, far from each other: memory answers two sooner than one.
-struct two_streams {
-  const unsigned char *first, *second; // panels
+// One of two streams of weights that one row reads, far from each other: memory answers two sooner than one.
+// y = float(sum) * (row_scale * scale of the output) + bias + residual, sixteen outputs for each panel.
+struct output_stream {
+  const unsigned char* panels;
+  const float *bias, *residual; // null: none
+  float* y;                     // may be residual
 };
 
 // Exact sums. A tile holds rows of bytes as the ISA multiplies them; `depth` is `dim`, rounded up to 16.
@@ -29,9 +32,10 @@ struct fixed_product {
   // fixed_scaling::quantize and `take` of one row in one; null: there is no faster way than both. The tile of
   // several rows is that of each, one after the other.
   float (*quantize)(const float* x, int32_t dim, int32_t depth, void* tile) = nullptr;
-  // `count` panels of each stream for one row; null: this ISA reads one stream.
-  void (*multiply_two)(const void* tile, int32_t depth, const two_streams& panels, ptrdiff_t apart,
-                       int32_t count, int32_t* first, int32_t* second) = nullptr;
+  // `count` panels of each stream for one row; null: this ISA reads one stream. Scales of outputs are read
+  // with their panel and sums never leave registers, so that reading does not stop between panels.
+  void (*multiply_two)(const void* tile, int32_t depth, float row_scale, ptrdiff_t apart, int32_t count,
+                       const output_stream& first, const output_stream& second) = nullptr;
 };
 
 // Weights of four bits, in panels that lie `apart`: a scale of 16 bits for each group and output, then the

@@ -17,6 +17,14 @@
 
 namespace fovea::fixed {
 
+// Registers of floats, of words and of halves of words.
+template <int Lanes>
+struct float_vectors {
+  typedef float floats __attribute__((vector_size(4 * Lanes)));
+  typedef int32_t words __attribute__((vector_size(4 * Lanes)));
+  typedef uint16_t halves __attribute__((vector_size(4 * Lanes)));
+};
+
 // What one step of a row is worth whose largest number has these bits. A row of zeros has steps of 1.
 FOVEA_INLINE float scale_of_row(uint32_t size) {
   const float least = 1.17549435e-38f, quotient = float_of(size) / 127;

@@ -115,25 +115,30 @@ fixed::group_job groups_of(const linear_plan& p, const integer_tile& t, const un
   return {t.tiles, panels, tile_step, panel_bytes(p), t.rows, t.groups, count, t.scales};
 }
 
-// The next `count` outputs from their sums, of int4 floats already, in the panels of these outputs.
-void write_outputs(const linear_plan& p, const integer_tile& t, void* sums, int32_t count,
-                   outputs_left& left) {
+// The next `count` outputs from floats that stand as in their panels.
+void finish_outputs(const linear_plan& p, const integer_tile& t, const float* z, int32_t count,
+                    outputs_left& left) {
+  f32::finish_job& f = left.finish;
+  f.z = z + left.from % 16;
+  f.z_stride = sums_step;
+  f.rows = t.rows;
+  f.count = count;
+  f32::run_at(p.place, f);
+  left.move(count);
+}
+
+// The next `count` outputs from their exact sums.
+void write_outputs(const linear_plan& p, const integer_tile& t, int32_t count, outputs_left& left) {
   const int32_t skipped = left.from % 16;
   f32::finish_job& f = left.finish;
   f.z = t.z;
   f.z_stride = sums_step;
   f.rows = t.rows;
   f.count = count;
-  if (t.groups) {
-    f.z = static_cast<float*>(sums) + skipped;
-    f32::run_at(p.place, f);
-    return left.move(count);
-  }
   const unsigned char* const scales = panel_of(p, left.from) + 16 * static_cast<ptrdiff_t>(t.depth);
   const bool finished = finished_by_scale(p, f);
-  const int32_t* const exact = static_cast<int32_t*>(sums);
-  fixed::scale_job job = {exact, t.scales, scales, panel_bytes(p), t.rows, skipped,
-                          count, nullptr,  t.z,    sums_step};
+  fixed::scale_job job = {t.sums, t.scales, scales, panel_bytes(p), t.rows, skipped,
+                          count,  nullptr,  t.z,    sums_step};
   if (finished) {
     job.bias = f.bias;
     job.z = f.y;
@@ -149,28 +154,36 @@ void multiply_strip(const linear_plan& p, const integer_tile& t, outputs_left& l
   const unsigned char* const at = panel_of(p, left.from);
   if (t.groups) {
     p.scaling->multiply_groups(groups_of(p, t, at, panels), t.z);
-    return write_outputs(p, t, t.z, count, left);
+    return finish_outputs(p, t, t.z, count, left);
   }
   p.product->multiply(t.tiles, t.rows, t.depth, reinterpret_cast<const int8_t*>(at), panel_bytes(p), panels,
                       t.sums);
-  write_outputs(p, t, t.sums, count, left);
+  write_outputs(p, t, count, left);
 }
 
-// As many outputs of one row from both. The sums of the second ones stand where the bytes of the row stood.
+// As many outputs of one row from both, panel by panel and all at once where they need no activation; else a
+// strip. The floats of the second strip stand where the bytes of the row stood.
 void multiply_two_strips(const linear_plan& p, const integer_tile& t, outputs_left& first,
                          outputs_left& second) {
+  const unsigned char *const a = panel_of(p, first.from), *const b = panel_of(p, second.from);
+  float* const second_z = reinterpret_cast<float*>(t.bytes);
+  const int32_t both = static_cast<int32_t>(smaller(first.to - first.from, second.to - second.from));
+  if (!t.groups && first.finish.last_step == f32::activation::none && both >= 16) {
+    const f32::finish_job &f = first.finish, &g = second.finish;
+    p.product->multiply_two(t.tiles, t.depth, t.scales[0], panel_bytes(p), both / 16,
+                            {a, f.bias, f.residual, f.y}, {b, g.bias, g.residual, g.y});
+    first.move(both / 16 * 16);
+    return second.move(both / 16 * 16);
+  }
   const int32_t count = static_cast<int32_t>(smaller(first.in_strip(), second.in_strip())),
                 panels = panels_of(first, count);
-  const fixed::two_streams at = {panel_of(p, first.from), panel_of(p, second.from)};
   if (t.groups)
-    p.scaling->multiply_two(groups_of(p, t, at.first, panels), at.second, t.z,
-                            reinterpret_cast<float*>(t.bytes));
+    p.scaling->multiply_two(groups_of(p, t, a, panels), b, t.z, second_z);
   else
-    p.product->multiply_two(t.tiles, t.depth, at, panel_bytes(p), panels, t.sums,
-                            reinterpret_cast<int32_t*>(t.bytes));
-  void* const sums = t.groups ? static_cast<void*>(t.z) : t.sums;
-  write_outputs(p, t, sums, count, first);
-  write_outputs(p, t, t.bytes, count, second);
+    p.product->multiply_two(t.tiles, t.depth, t.scales[0], panel_bytes(p), panels, {a, nullptr, nullptr, t.z},
+                            {b, nullptr, nullptr, second_z});
+  finish_outputs(p, t, t.z, count, first);
+  finish_outputs(p, t, second_z, count, second);
 }
 
 // One row, more than a strip of outputs, and room for the sums of the second stream. Both streams begin at a

@@ -56,6 +56,7 @@ struct vnni_keys : Registers, lane_sums<Registers>, dot_defaults {
     std::memcpy(&four, x, sizeof four);
     Registers::dot_bytes(sum, y, Registers::spread(four));
   }
+  static FOVEA_INLINE void add_once(acc& sum, reg y, chunk x) { Registers::dot_bytes_by(sum, y, x); }
 
  private:
   // The elements after the last whole sixteen, and zeros. A function of its own, so that it is not unrolled
