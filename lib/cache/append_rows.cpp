@@ -5,6 +5,7 @@
 #include "cache/append.hpp"
 #include "cache/quantize.hpp"
 #include "cache/token.hpp"
+#include "common/system.hpp"
 #include "f32/check.hpp"
 #include "linear/element_bits.hpp"
 
@@ -161,6 +162,39 @@ __attribute__((always_inline)) inline int32_t quantize_row(Row row, uint32_t siz
   return by;
 }
 
+// What a decode waits for is prefetched: the lines over which a token is scattered, before its numbers are
+// looked through, and the first keys and values, with which an attention begins, while it is quantised.
+class append_prefetch {
+ public:
+  append_prefetch(const opened& c, int32_t tokens) : keys_(c.keys(0)), values_(c.values(0)) {
+    if (!FOVEA_HAS_SYSTEM || tokens != 1) return;
+    left_ = 6144 / line;
+    const layout& at = c.at();
+    const int32_t place = at.place(c.now.length);
+    for (int32_t g = 0; g < c.shape().kv_heads; ++g) {
+      const unsigned char* const key = c.keys(g) + key_begin(place, at.depth);
+      const unsigned char* const value = c.values(g) + value_begin(place, at.width);
+      for (int32_t i = 0; i < at.depth / 4; ++i) __builtin_prefetch(key + word_at<false>(i), 1);
+      for (int32_t i = 0; i < at.width / 4; i += 4) __builtin_prefetch(value + word_at<true>(i), 1);
+      __builtin_prefetch(c.multipliers(g) + place, 1);
+      __builtin_prefetch(c.weights(g) + place, 1);
+    }
+  }
+  __attribute__((always_inline)) void next() { // a line of both
+    if (!FOVEA_HAS_SYSTEM || left_ == 0) return;
+    __builtin_prefetch(keys_);
+    __builtin_prefetch(values_);
+    keys_ += line;
+    values_ += line;
+    --left_;
+  }
+
+ private:
+  static constexpr int32_t line = 64;
+  const unsigned char *keys_, *values_;
+  int32_t left_ = 0; // lines
+};
+
 // Each word goes into its panel and into the checksum at once, in the order of sum_of_tokens.
 template <class Key>
 int32_t append_quantised(appending& a, Key k) {
@@ -168,6 +202,7 @@ int32_t append_quantised(appending& a, Key k) {
   const fovea_cache_shape& s = c.shape();
   const layout& at = c.at();
   const auto v = floats_of(a.v);
+  append_prefetch prefetch(c, a.tokens);
   sizes_of_rows k_sizes, v_sizes;
   if (const int32_t reason = check_sizes(a, k, s.dim, s.k_largest, k_sizes))
     return refusal(reason, FOVEA_ARG_K);
@@ -182,10 +217,12 @@ int32_t append_quantised(appending& a, Key k) {
       unsigned char* const keys = c.keys(g) + key_begin(place, at.depth);
       unsigned char* const values = c.values(g) + value_begin(place, at.width);
       const auto key = [&](int32_t n, uint32_t word) __attribute__((always_inline)) {
+        prefetch.next();
         put_word<false>(keys, n, word);
         of_token = mix_word(of_token, word);
       };
       const auto value = [&](int32_t n, uint32_t word) __attribute__((always_inline)) {
+        prefetch.next();
         put_word<true>(values, n, word);
         of_token = mix_word(of_token, word);
       };

@@ -131,9 +131,12 @@ constexpr ptrdiff_t value_begin(int32_t place, int32_t width) {
          (fixed::fixed_panel_order == 2 ? place & 63 : (place & 60) * 16 + (place & 3));
 }
 template <bool Values>
+constexpr ptrdiff_t word_at(int32_t i) {
+  return ptrdiff_t{i / 4} * word_step<Values>::of_four + i % 4 * word_step<Values>::of_word;
+}
+template <bool Values>
 __attribute__((always_inline)) inline void put_word(unsigned char* row, int32_t i, uint32_t word) {
-  using step = word_step<Values>;
-  step::put(row + i / 4 * step::of_four + i % 4 * step::of_word, word);
+  word_step<Values>::put(row + word_at<Values>(i), word);
 }
 
 // A token from one image to another of the same shape, capacity aside.
