@@ -258,11 +258,11 @@ class pass {
 
   // NaN, where numbers are NaN, or 0 for none.
   static float largest_of(const float* numbers, int32_t count) {
-    uint32_t largest = 0; // sizes of floats are ordered as their bits are
+    int32_t largest = 0; // sizes of floats are ordered as their bits are
     for (int32_t i = 0; i < count; ++i) {
-      uint32_t bits;
+      int32_t bits;
       std::memcpy(&bits, numbers + i, sizeof bits);
-      bits &= 0x7fffffffu;
+      bits &= 0x7fffffff;
       largest = bits > largest ? bits : largest;
     }
     float number;
@@ -286,9 +286,9 @@ class pass {
     float unit = range.v / 127;
     for (int32_t keys = 512; keys < s_.positions; keys *= 2) unit *= 2; // by which sums are divided
     if (!(unit >= 0x1p-80f && unit <= 0x1p120f)) return false;
+    // All scales come first: each is a chain of operations, which then runs beside those of other heads.
     for (int32_t h = 0; h < s_.heads; ++h) {
-      const float* const head = from + h * dim;
-      const float peak = largest_of(head, dim);
+      const float peak = largest_of(from + h * dim, dim);
       int exponent = 0;
       std::frexp(peak / 127 * steps, &exponent); // which is at most 2^exponent
       const int32_t shift = -exponent > 31 || peak <= 0 ? 31 : -exponent;
@@ -296,13 +296,15 @@ class pass {
       if (!holds) return false;
       scales[h] = {static_cast<int32_t>(multiplier), shift, 0, 0, 0, 0};
       std::memcpy(&scales[h].f32_scale, &unit, sizeof unit);
+    }
+    for (int32_t h = 0; h < s_.heads; ++h, from += dim, q += dim) {
       // As fovea_fixed_quantize_s8: to nearest, halves to even. All quotients are below 127.5.
-      const float step = std::ldexp(1.0f, -shift) / steps;
+      const float step = std::ldexp(1.0f, -scales[h].score_shift) / steps;
       for (int32_t c = 0; c < dim; ++c) {
-        const float pushed = head[c] / step + 12582912.0f;
+        const float pushed = from[c] / step + 12582912.0f;
         int32_t bits;
         std::memcpy(&bits, &pushed, sizeof bits);
-        q[h * dim + c] = static_cast<int8_t>(bits);
+        q[c] = static_cast<int8_t>(bits);
       }
     }
     return true;
