@@ -1,6 +1,8 @@
 // Products with weights of int8 and int4: bits against a scalar model, hostile numbers, blocks of Q4_0.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "data.hpp"
 #include "fence.hpp"
 #include "fovea/fixed.h"
@@ -57,13 +59,16 @@ struct problem {
   }
 
   std::vector<float> run(int32_t isa, int32_t fixed_isa, int32_t parts = 1, int32_t scratch_rows = 64,
-                         int32_t activation = FOVEA_NO_ACTIVATION, const float* residual = nullptr) const {
+                         int32_t activation = FOVEA_NO_ACTIVATION, const float* residual = nullptr,
+                         bool in_place = false) const {
     const fovea_linear layer = linear();
     const int32_t columns = activation == FOVEA_SILU_TIMES ? out / 2 : out;
     guarded<float> y(static_cast<size_t>(rows) * static_cast<size_t>(columns));
+    if (in_place) std::copy(residual, residual + y.size(), y.data());
     for (int32_t part = 0; part < parts; ++part) {
       fovea_product p = {};
-      p.w = &layer, p.x.data = x.data(), p.y.data = y.data(), p.residual.data = residual;
+      p.w = &layer, p.x.data = x.data(), p.y.data = y.data();
+      p.residual.data = in_place ? y.data() : residual;
       p.rows = rows, p.activation = activation, p.isa = isa, p.fixed_isa = fixed_isa;
       p.part = {part, parts};
       guarded<unsigned char> scratch(FOVEA_MULTIPLY_SCRATCH(in, scratch_rows, dtype), 1);
@@ -128,6 +133,7 @@ TEST_CASE("linear_integers_bits_of_many_rows_and_wide_layers") {
 
 // One row reads the first and the second half of its outputs as two streams of memory: outputs that do not
 // divide, the least of them, what takes one stream, and the most int4 groups whose scales are held, and more.
+// Streams write their outputs themselves: with and without a bias, and a residual, which may be y.
 TEST_CASE("linear_integers_bits_of_one_row_and_two_streams") {
   struct {
     int32_t in, out, parts;
@@ -140,8 +146,21 @@ TEST_CASE("linear_integers_bits_of_one_row_and_two_streams") {
       CAPTURE(c.in);
       REQUIRE(p.pack() == FOVEA_OK);
       const std::vector<float> expected = p.expected();
+      const std::vector<float> residual = drawn(expected.size(), 7, 2);
+      std::vector<float> sums = expected;
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += residual[i];
+      each_fixed_isa([&](int32_t isa) {
+        const auto run = [&](const float* added, bool in_place) {
+          return p.run(FOVEA_ISA_BEST, isa, c.parts, 1, FOVEA_NO_ACTIVATION, added, in_place);
+        };
+        CHECK(data::same_bits(run(nullptr, false), expected));
+        CHECK(data::same_bits(run(residual.data(), false), sums));
+        CHECK(data::same_bits(run(residual.data(), true), sums));
+      });
+      p.bias.clear();
+      const std::vector<float> unbiased = p.expected();
       each_fixed_isa(
-          [&](int32_t isa) { CHECK(data::same_bits(p.run(FOVEA_ISA_BEST, isa, c.parts, 1), expected)); });
+          [&](int32_t isa) { CHECK(data::same_bits(p.run(FOVEA_ISA_BEST, isa, c.parts, 1), unbiased)); });
     }
 }
 

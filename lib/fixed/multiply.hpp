@@ -149,23 +149,14 @@ __attribute__((noinline)) static void multiply_row(const byte_tile<Form>& tile, 
   }
 }
 
-// Sums of a panel become the next sixteen outputs of a stream; its scales stand behind its bytes.
+// Sums of a panel become floats; its scales stand behind its bytes.
 template <class Form>
-FOVEA_INLINE void write_outputs(const typename Form::reg& sums, float row_scale, const int8_t* scales,
-                                output_stream& to) {
+FOVEA_INLINE auto scaled_sums(const typename Form::reg& sums, float row_scale, const int8_t* scales) {
   using vectors = float_vectors<Form::lanes>;
-  using floats = typename vectors::floats;
-  static_assert(Form::lanes == 16, "a register holds the sums of a panel");
-  const auto load = [](const void* p) FOVEA_LAMBDA_INLINE {
-    floats x;
-    std::memcpy(&x, p, sizeof x);
-    return x;
-  };
-  floats y = __builtin_convertvector(reinterpret_cast<typename vectors::words>(sums), floats) *
-             (load(scales) * row_scale);
-  if (to.bias) y += load(to.bias), to.bias += 16;
-  if (to.residual) y += load(to.residual), to.residual += 16;
-  std::memcpy(to.y, &y, sizeof y), to.y += 16;
+  typename vectors::floats by;
+  std::memcpy(&by, scales, sizeof by);
+  return __builtin_convertvector(reinterpret_cast<typename vectors::words>(sums), typename vectors::floats) *
+         (by * row_scale);
 }
 
 // The same by two streams of them, which go on to the outputs.
@@ -179,8 +170,8 @@ static void multiply_two_streams(const void* row, int32_t depth, float row_scale
                            reinterpret_cast<const int8_t*>(b.panels)};
     typename Form::reg sums[2][16 / Form::lanes];
     multiply_row_by_panel<Form, Chains, 2>(tile.chunks, tile.starts[0], depth, at, sums);
-    write_outputs<Form>(sums[0][0], row_scale, at[0], a);
-    write_outputs<Form>(sums[1][0], row_scale, at[1], b);
+    write_outputs(scaled_sums<Form>(sums[0][0], row_scale, at[0]), a);
+    write_outputs(scaled_sums<Form>(sums[1][0], row_scale, at[1]), b);
   }
 }
 

@@ -50,11 +50,13 @@ struct nibble_product {
   }
 
   // One row by panels of two streams, each read in order, so that cores prefetch them by themselves.
-  static void multiply_two(const group_job& job, const unsigned char* second, float* z, float* second_z) {
+  static void multiply_two(const group_job& job, const output_stream& first, const output_stream& second) {
     const auto multiply = job.groups <= held_groups ? multiply_two_panels<true> : multiply_two_panels<false>;
-    const unsigned char* first = job.panels;
-    for (int32_t n = 0; n < job.count; ++n, first += job.apart, second += job.apart, z += 16, second_z += 16)
-      multiply(job, first, second, z, second_z);
+    output_stream streams[2] = {first, second};
+    for (int32_t n = 0; n < job.count; ++n) {
+      multiply(job, streams);
+      for (output_stream& each : streams) each.panels += job.apart;
+    }
   }
 
  private:
@@ -62,11 +64,10 @@ struct nibble_product {
 
   // All scales are read before the bytes behind them: few are held as floats, lines of many are prefetched.
   template <bool HoldsScales>
-  __attribute__((noinline)) static void multiply_two_panels(const group_job& job, const unsigned char* first,
-                                                            const unsigned char* second, float* z,
-                                                            float* second_z) {
+  __attribute__((noinline)) static void multiply_two_panels(const group_job& job,
+                                                            output_stream (&streams)[2]) {
     const int32_t groups = job.groups;
-    const unsigned char* const panels[2] = {first, second};
+    const unsigned char* const panels[2] = {streams[0].panels, streams[1].panels};
     const unsigned char* tile = job.tiles;
     floats held[2][HoldsScales ? held_groups : 1], sum[2] = {};
 #pragma GCC unroll 2
@@ -90,8 +91,8 @@ struct nibble_product {
         bytes[s] += group_bytes;
       }
     }
-    std::memcpy(z, &sum[0], sizeof sum[0]);
-    std::memcpy(second_z, &sum[1], sizeof sum[1]);
+    write_outputs(sum[0], streams[0]);
+    write_outputs(sum[1], streams[1]);
   }
   static FOVEA_INLINE floats scales_of_group(const group_job& job, const unsigned char* panel, int32_t g) {
     floats x[1];

@@ -71,9 +71,9 @@ struct fixed_scaling {
   void (*take_group)(const int8_t* x, ptrdiff_t step, int32_t rows, void* tile);
   // z[row][sums_step]: the same from weights of four bits, without bias. Products of groups join a sum.
   void (*multiply_groups)(const group_job& job, float* z);
-  // The same for one row, and as many panels from `second` on; null: this ISA reads one stream.
-  void (*multiply_two)(const group_job& job, const unsigned char* second, float* z,
-                       float* second_z) = nullptr;
+  // As fixed_product::multiply_two. The panels of the job are not looked at; null: this ISA reads one stream.
+  void (*multiply_two)(const group_job& job, const output_stream& first,
+                       const output_stream& second) = nullptr;
 };
 
 // A static layer: rows of x times outputs 0 .. outputs-1 of `panels`, requantised.

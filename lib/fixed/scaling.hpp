@@ -25,6 +25,20 @@ struct float_vectors {
   typedef uint16_t halves __attribute__((vector_size(4 * Lanes)));
 };
 
+// The next sixteen outputs of a stream.
+template <class Floats>
+FOVEA_INLINE void write_outputs(Floats y, output_stream& to) {
+  static_assert(sizeof(Floats) == 16 * sizeof(float), "a register holds the outputs of a panel");
+  const auto load = [](const float* p) FOVEA_LAMBDA_INLINE {
+    Floats x;
+    std::memcpy(&x, p, sizeof x);
+    return x;
+  };
+  if (to.bias) y += load(to.bias), to.bias += 16;
+  if (to.residual) y += load(to.residual), to.residual += 16;
+  std::memcpy(to.y, &y, sizeof y), to.y += 16;
+}
+
 // What one step of a row is worth whose largest number has these bits. A row of zeros has steps of 1.
 FOVEA_INLINE float scale_of_row(uint32_t size) {
   const float least = 1.17549435e-38f, quotient = float_of(size) / 127;

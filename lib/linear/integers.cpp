@@ -161,27 +161,29 @@ void multiply_strip(const linear_plan& p, const integer_tile& t, outputs_left& l
   write_outputs(p, t, count, left);
 }
 
-// As many outputs of one row from both, panel by panel and all at once where they need no activation; else a
-// strip. The floats of the second strip stand where the bytes of the row stood.
+// As many whole panels of one row from both.
+void multiply_two_streams(const linear_plan& p, const integer_tile& t, int32_t panels,
+                          const fixed::output_stream& first, const fixed::output_stream& second) {
+  t.groups ? p.scaling->multiply_two(groups_of(p, t, nullptr, panels), first, second)
+           : p.product->multiply_two(t.tiles, t.depth, t.scales[0], panel_bytes(p), panels, first, second);
+}
+
+// As many outputs of one row from both: all of them where they need no activation, else those of a strip. The
+// floats of the second strip stand where the bytes of the row stood.
 void multiply_two_strips(const linear_plan& p, const integer_tile& t, outputs_left& first,
                          outputs_left& second) {
   const unsigned char *const a = panel_of(p, first.from), *const b = panel_of(p, second.from);
-  float* const second_z = reinterpret_cast<float*>(t.bytes);
-  const int32_t both = static_cast<int32_t>(smaller(first.to - first.from, second.to - second.from));
-  if (!t.groups && first.finish.last_step == f32::activation::none && both >= 16) {
-    const f32::finish_job &f = first.finish, &g = second.finish;
-    p.product->multiply_two(t.tiles, t.depth, t.scales[0], panel_bytes(p), both / 16,
-                            {a, f.bias, f.residual, f.y}, {b, g.bias, g.residual, g.y});
-    first.move(both / 16 * 16);
-    return second.move(both / 16 * 16);
+  const f32::finish_job &f = first.finish, &g = second.finish;
+  const int32_t panels = static_cast<int32_t>(smaller(first.to - first.from, second.to - second.from)) / 16;
+  if (f.last_step == f32::activation::none && panels > 0) {
+    multiply_two_streams(p, t, panels, {a, f.bias, f.residual, f.y}, {b, g.bias, g.residual, g.y});
+    first.move(16 * panels);
+    return second.move(16 * panels);
   }
-  const int32_t count = static_cast<int32_t>(smaller(first.in_strip(), second.in_strip())),
-                panels = panels_of(first, count);
-  if (t.groups)
-    p.scaling->multiply_two(groups_of(p, t, a, panels), b, t.z, second_z);
-  else
-    p.product->multiply_two(t.tiles, t.depth, t.scales[0], panel_bytes(p), panels, {a, nullptr, nullptr, t.z},
-                            {b, nullptr, nullptr, second_z});
+  float* const second_z = reinterpret_cast<float*>(t.bytes);
+  const int32_t count = static_cast<int32_t>(smaller(first.in_strip(), second.in_strip()));
+  multiply_two_streams(p, t, panels_of(first, count), {a, nullptr, nullptr, t.z},
+                       {b, nullptr, nullptr, second_z});
   finish_outputs(p, t, t.z, count, first);
   finish_outputs(p, t, second_z, count, second);
 }
