@@ -170,8 +170,7 @@ void multiply_two_streams(const linear_plan& p, const integer_tile& t, int32_t p
 
 // As many outputs of one row from both: all of them where they need no activation, else those of a strip. The
 // floats of the second strip stand where the bytes of the row stood.
-void multiply_two_strips(const linear_plan& p, const integer_tile& t, outputs_left& first,
-                         outputs_left& second) {
+void multiply_both(const linear_plan& p, const integer_tile& t, outputs_left& first, outputs_left& second) {
   const unsigned char *const a = panel_of(p, first.from), *const b = panel_of(p, second.from);
   const f32::finish_job &f = first.finish, &g = second.finish;
   const int32_t panels = static_cast<int32_t>(smaller(first.to - first.from, second.to - second.from)) / 16;
@@ -216,7 +215,7 @@ void multiply_tile(const linear_plan& p, const share& s, int32_t row, const inte
     second.move(half);
     first.to = first.from + half;
   }
-  while (two_streams && !first.none() && !second.none()) multiply_two_strips(p, t, first, second);
+  while (two_streams && !first.none() && !second.none()) multiply_both(p, t, first, second);
   while (!first.none()) multiply_strip(p, t, first);
   while (!second.none()) multiply_strip(p, t, second);
 }

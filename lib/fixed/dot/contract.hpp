@@ -31,6 +31,9 @@
 //   sum(q, dim) where key_offset is not 0: the sum of the elements of q that meet such bytes. `start`
 //               contains key_offset * sum, so scores are exact
 //
+// Dots of keys whose ISA reads two streams of weights also have
+//   add_once(sum, piece, chunk)    add<0> of a chunk that is read from memory for this product alone
+//
 // Dots of values also have
 //   planes      elements per weight: 1, or 2 where low and high bytes of weights stand apart
 //   block_step  elements from the weights of one block to those of the next
