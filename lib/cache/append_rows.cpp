@@ -164,24 +164,25 @@ __attribute__((always_inline)) inline int32_t quantize_row(Row row, uint32_t siz
 
 // What a decode waits for is prefetched: the lines over which a token is scattered, before its numbers are
 // looked through, and the first keys and values, with which an attention begins, while it is quantised.
+#if FOVEA_HAS_SYSTEM
 class append_prefetch {
  public:
   append_prefetch(const opened& c, int32_t tokens) : keys_(c.keys(0)), values_(c.values(0)) {
-    if (!FOVEA_HAS_SYSTEM || tokens != 1) return;
+    if (tokens != 1) return;
     left_ = 6144 / line;
     const layout& at = c.at();
     const int32_t place = at.place(c.now.length);
     for (int32_t g = 0; g < c.shape().kv_heads; ++g) {
-      const unsigned char* const key = c.keys(g) + key_begin(place, at.depth);
-      const unsigned char* const value = c.values(g) + value_begin(place, at.width);
-      for (int32_t i = 0; i < at.depth / 4; ++i) __builtin_prefetch(key + word_at<false>(i), 1);
-      for (int32_t i = 0; i < at.width / 4; i += 4) __builtin_prefetch(value + word_at<true>(i), 1);
+      unsigned char* const key = c.keys(g) + key_begin(place, at.depth);
+      unsigned char* const value = c.values(g) + value_begin(place, at.width);
+      for (int32_t i = 0; i < at.depth / 4; ++i) __builtin_prefetch(word_at<false>(key, i), 1);
+      for (int32_t i = 0; i < at.width / 4; i += 4) __builtin_prefetch(word_at<true>(value, i), 1);
       __builtin_prefetch(c.multipliers(g) + place, 1);
       __builtin_prefetch(c.weights(g) + place, 1);
     }
   }
   __attribute__((always_inline)) void next() { // a line of both
-    if (!FOVEA_HAS_SYSTEM || left_ == 0) return;
+    if (left_ == 0) return;
     __builtin_prefetch(keys_);
     __builtin_prefetch(values_);
     keys_ += line;
@@ -194,6 +195,12 @@ class append_prefetch {
   const unsigned char *keys_, *values_;
   int32_t left_ = 0; // lines
 };
+#else
+struct append_prefetch { // microcontrollers have nothing to wait for
+  append_prefetch(const opened&, int32_t) {}
+  __attribute__((always_inline)) void next() {}
+};
+#endif
 
 // Each word goes into its panel and into the checksum at once, in the order of sum_of_tokens.
 template <class Key>

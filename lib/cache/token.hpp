@@ -131,12 +131,13 @@ constexpr ptrdiff_t value_begin(int32_t place, int32_t width) {
          (fixed::fixed_panel_order == 2 ? place & 63 : (place & 60) * 16 + (place & 3));
 }
 template <bool Values>
-constexpr ptrdiff_t word_at(int32_t i) {
-  return ptrdiff_t{i / 4} * word_step<Values>::of_four + i % 4 * word_step<Values>::of_word;
+__attribute__((always_inline)) inline unsigned char* word_at(unsigned char* row, int32_t i) {
+  using step = word_step<Values>;
+  return row + i / 4 * step::of_four + i % 4 * step::of_word;
 }
 template <bool Values>
 __attribute__((always_inline)) inline void put_word(unsigned char* row, int32_t i, uint32_t word) {
-  word_step<Values>::put(row + word_at<Values>(i), word);
+  word_step<Values>::put(word_at<Values>(row, i), word);
 }
 
 // A token from one image to another of the same shape, capacity aside.
