@@ -73,6 +73,26 @@ TEST_CASE("every_profile_gives_the_same_bits_of_stored_keys_and_values") {
           .window(300, 0),
       shape("four rows a KV head").heads(8, 2).dims(64).lengths(1, 300),
       shape("spans").heads(2).dims(16).lengths(1, 4500),
+      shape("streams over more blocks than scratch has rows of scores")
+          .heads(2)
+          .dims(16, 64)
+          .lengths(1, 4700),
+      shape("streams: kept keys, and a window that begins within a panel")
+          .heads(3)
+          .dims(48, 64)
+          .lengths(1, 900)
+          .window(500, 0)
+          .keep_first(20),
+      shape("streams: all that modifies scores, sinks, log-sum-exp, weights")
+          .heads(3)
+          .dims(32, 64)
+          .lengths(1, 600)
+          .softcap(5)
+          .alibi()
+          .sinks()
+          .lse()
+          .weights(0),
+      shape("streams: references that are subtracted").heads(3).dims(32, 128).lengths(1, 520).scores(1e7f),
   };
   for (const stored::types& t : types)
     for (const shape& s : table) {
@@ -81,17 +101,19 @@ TEST_CASE("every_profile_gives_the_same_bits_of_stored_keys_and_values") {
       isas::for_each([&](int32_t isa) {
         const std::vector<float> expected = x.rounded(solve(x.p, x.p.call(isa)));
         const fovea_attention a = x.call(isa);
-        for (const fovea::f32::core_profile& core : profiles) {
-          fovea::f32::plan plan;
-          REQUIRE(fovea::f32::make_any_plan(&a, plan) == FOVEA_OK);
-          plan.core = core;
-          plan.stored.as = fovea::f32::stored_forms_of(plan);
-          data::guarded<unsigned char> scratch(fovea::f32::best_scratch(plan));
-          x.wipe_results();
-          CHECK(fovea::f32::attend(plan, scratch.data(), scratch.size()) == FOVEA_OK);
-          CHECK((scratch.guards_hold() && x.guards_hold()));
-          CHECK(data::same_numbers(x.results(), expected));
-        }
+        for (const fovea::f32::core_profile& core : profiles)
+          for (const bool least : {false, true}) {
+            fovea::f32::plan plan;
+            REQUIRE(fovea::f32::make_any_plan(&a, plan) == FOVEA_OK);
+            plan.core = core;
+            plan.stored.as = fovea::f32::stored_forms_of(plan);
+            data::guarded<unsigned char> scratch(least ? fovea::f32::least_scratch(plan)
+                                                       : fovea::f32::best_scratch(plan));
+            x.wipe_results();
+            CHECK(fovea::f32::attend(plan, scratch.data(), scratch.size()) == FOVEA_OK);
+            CHECK((scratch.guards_hold() && x.guards_hold()));
+            CHECK(data::same_numbers(x.results(), expected));
+          }
       });
     }
 }

@@ -136,6 +136,7 @@ struct tile_kernel {
   bool scores_4x4;      // scores three to eight rows against groups of four keys: kernel/scores_4x4.hpp
   bool four_row_shapes; // has shapes for tiles of three or four rows
   bool stored_panels;   // scores panels of another type as they stand
+  bool streams;         // attends one row of each head over K and V of halves: kernel/streams.hpp
   int8_t far_rows;      // most rows that are scored against rows of K that are far apart
   int32_t key_rows;     // most rows that take row-major K
   void (*attend)(const tile_job&);

@@ -25,20 +25,21 @@ enum class value_source : int8_t {
 struct alignas(4) route {
   key_source keys;
   value_source values;
-  bool streams;        // one row: stored keys and values of halves are prefetched across heads
+  bool streams;        // one row: keys and values of halves are read block after block: kernel/streams.hpp
   bool four_row_tiles; // three or four rows: shapes that prefetch K and V
 };
 
 // What pays on some cores and not on others, as measured in docs/speed.md.
 struct core_profile {
   bool prefetches_blocks; // values of the next block are asked for while those of this one are used
-  bool prefetches_stored; // one row, AVX2: keys of halves and values of bytes are prefetched
-  bool reads_streams;     // one row: keys and values of halves are prefetched across heads
+  bool prefetches_halves; // one row, AVX2: keys of halves are prefetched panel by panel
+  bool prefetches_bytes;  // one row: values of bytes are prefetched
+  bool reads_streams;     // one row: keys and values of halves are read block after block
   bool halves_by_avx2;    // one row: halves are converted by AVX2 in calls of AVX-512, too
   int32_t batched_rows;   // most rows of several KV heads in one tile
 };
-constexpr core_profile zen4_profile{true, true, false, true, 128}, amd_profile{true, false, true, false, 128},
-    other_profile{false, false, false, false, 32};
+constexpr core_profile zen4_profile{true, true, true, false, true, 128},
+    amd_profile{true, false, true, true, false, 128}, other_profile{false, false, false, false, false, 32};
 
 #if defined(__x86_64__) || defined(__i386__)
 constexpr bool may_read_streams = true;

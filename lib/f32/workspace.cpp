@@ -133,7 +133,7 @@ bool takes_streams(const plan& p) {
   const stored_tensor &k = p.stored.k, &v = p.stored.v;
   const bool halves = k.differs() && v.differs() && k.bytes == 2 && v.bytes == 2;
   return p.core.reads_streams && p.rows == 1 && halves && k.panels && p.v_dim % 64 == 0 && !p.segments &&
-         !m.mask.bias && !m.mask.shown;
+         !m.mask.bias && !m.mask.shown && tiles_at(p.isa).streams;
 }
 
 // May several heads share a tile over more than one block? Keys of another type are read so fast that the

@@ -52,7 +52,7 @@ class tile_of_rows {
       attend_keys(span, span_keys, false);
       join_span<Isa>(w_, job_.rows, width);
     }
-    write_results<Isa>(job_);
+    write_results<Isa>(job_, {w_.all_top, w_.all_sum, w_.all_o});
   }
 
   __attribute__((noinline)) void attend_pieces() const {
@@ -80,6 +80,12 @@ class tile_of_rows {
   void attend_keys(int64_t begin, int32_t keys, bool writes_output) const {
     for (int r = 0; r < job_.rows; r += 16) f32x16<Isa>::all(lowest).store(w_.top + r);
     const int64_t end = smaller(begin + keys, rows_.any.to);
+    if constexpr (reads_streams<Isa>)
+      if (job_.chosen.streams && sees(begin, keys)) {
+        attend_streams(begin, end);
+        if (writes_output) write_results<Isa>(job_, {w_.top, w_.sum, w_.o});
+        return;
+      }
     bool empty = true;
     int finished = 0; // rows
     for (int64_t first = begin; first < end; first += block_keys) {
@@ -94,6 +100,35 @@ class tile_of_rows {
     }
     if (!empty) return;
     writes_output ? write_zeros() : clear(w_.top, w_.sum, w_.o, up16(p_.v_dim));
+  }
+
+  // The same of one row of each head, whose K and V are halves: all blocks together. Blocks of which a row sees
+  // two runs, or of which a tree hides keys, go alone. What the rows gather stays in the workspace.
+  __attribute__((noinline)) void attend_streams(int64_t begin, int64_t end) const {
+    stream_blocks blocks;
+    blocks.count = 0;
+    blocks.opens_span = true;
+    const auto attend = [&] {
+      if (blocks.count == 0) return;
+      p_.stored.as.tiles->attend_streams(job_, blocks);
+      blocks.opens_span = false;
+      blocks.count = 0;
+    };
+    for (int64_t first = begin; first < end; first += block_keys) {
+      if (!sees(first, block_keys)) continue;
+      block b = rows_.block_at(first);
+      if (b.runs.first == 0 || b.in_tree || rows_.stretched) {
+        attend();
+        b.opens_span = blocks.opens_span;
+        attend_block(b);
+        blocks.opens_span = false;
+        continue;
+      }
+      blocks.first_key[blocks.count] = first;
+      blocks.from[blocks.count] = b.runs.from[1][0];
+      blocks.to[blocks.count++] = b.runs.to[1][0];
+    }
+    attend();
   }
 
   void attend_block(const block& b) const {
@@ -218,8 +253,8 @@ void pack_one_panel(const pack_job& job) {
 template <class Isa, class... Shapes>
 constexpr tile_kernel tiles_with(shape_list<Shapes...>) {
   static_assert(keeps_contract<Isa>());
-  return {{Shapes::rows...}, Isa::rows,          Isa::batched_rows,  Isa::scores_4x4, Isa::four_row_shapes,
-          Isa::lanes > 1,    most_far_rows<Isa>, most_key_rows<Isa>, attend_tile<Isa>};
+  return {{Shapes::rows...}, Isa::rows,          Isa::batched_rows,  Isa::scores_4x4,    Isa::four_row_shapes,
+          Isa::lanes > 1,    reads_streams<Isa>, most_far_rows<Isa>, most_key_rows<Isa>, attend_tile<Isa>};
 }
 template <class Isa>
 constexpr tile_kernel tiles_of() {

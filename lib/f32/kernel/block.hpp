@@ -31,4 +31,16 @@ struct block {
   int finished_before, finished_after; // rows that need no key from this block on, and none behind it
 };
 
+template <class Isa>
+constexpr bool reads_streams = may_read_streams && Isa::lanes >= 8;
+
+// Blocks of a span that the only row of each head sees, each with one run of keys: from[i] .. to[i] - 1.
+constexpr int blocks_of_span = span_keys / block_keys;
+struct stream_blocks {
+  int count;
+  bool opens_span; // of the first block
+  int64_t first_key[blocks_of_span];
+  int32_t from[blocks_of_span], to[blocks_of_span];
+};
+
 } // namespace fovea::f32

@@ -61,17 +61,17 @@ __attribute__((noinline)) void join_span(const workspace& w, int rows, int width
   }
 }
 
-// After the last span: what all spans together gave becomes the output.
+// After the last key: what the rows have gathered becomes the output.
 template <class Isa>
-__attribute__((noinline)) void write_results(const tile_job& job) {
+__attribute__((noinline)) void write_results(const tile_job& job, const gathered& all) {
   const plan& p = *job.p;
   const workspace& w = *job.w;
   const int rows = job.rows;
-  for (int r = 0; r < rows; ++r) w.total[r] = sum_tree(f32x16<Isa>::load(w.all_sum + r * 16));
-  end_rows<Isa>(job, w.all_top, 0, rows);
+  for (int r = 0; r < rows; ++r) w.total[r] = sum_tree(f32x16<Isa>::load(all.sum + r * 16));
+  end_rows<Isa>(job, all.top, 0, rows);
   const int width = up16(p.v_dim);
   for (int r = 0; r < rows; ++r) {
-    const float* o = w.all_o + static_cast<ptrdiff_t>(r) * width;
+    const float* o = all.o + static_cast<ptrdiff_t>(r) * width;
     for (int c = 0; c < width; c += 16)
       write_result(w.out_rows[r], c, p.v_dim, f32x16<Isa>::load(o + c), w.factor[r]);
   }

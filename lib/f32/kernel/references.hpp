@@ -67,9 +67,9 @@ FOVEA_INLINE f32x16<Isa> find_peaks(const key_runs& runs, float* scores, int row
 
 // Modifiers change the scores of a row. Returns the largest ones, by lanes.
 template <class Isa>
-__attribute__((noinline)) f32x16<Isa> modify_row(const tile_job& job, const key_runs& runs, int row,
-                                                 const row_bias& bias) {
-  return find_peaks<Isa, same_keys::none>(runs, job.w->s, row, modified_by<Isa>{job.p->modify, bias});
+__attribute__((noinline)) f32x16<Isa> modify_row(const modifiers& modify, const key_runs& runs, float* scores,
+                                                 int row, const row_bias& bias) {
+  return find_peaks<Isa, same_keys::none>(runs, scores, row, modified_by<Isa>{modify, bias});
 }
 
 // Is shift_of - reference exact? Not for a NaN either.

@@ -111,7 +111,7 @@ class weights_of_rows {
     if (stage() == returned::capped_scores && p_.modify.cap == 0) return;
     tree_path<block_keys> path;
     const row_bias bias = stage() == returned::capped_scores ? row_bias{} : bias_of(job_, b, row, path);
-    modify_row<Isa>(job_, b.runs, row, bias);
+    modify_row<Isa>(job_.p->modify, b.runs, job_.w->s, row, bias);
   }
 
   // The weights of one row for its final reference.

@@ -202,7 +202,7 @@ __attribute__((noinline)) void modified_softmax_step(const tile_job& job, const 
     largest_of_rows<Isa> peaks;
     tree_path<block_keys> path;
     for (int r = from; r < to; ++r)
-      peaks.set(r - from, modify_row<Isa>(job, b.runs, r, bias_of(job, b, r, path)));
+      peaks.set(r - from, modify_row<Isa>(job.p->modify, b.runs, job.w->s, r, bias_of(job, b, r, path)));
     return peaks.of_first(to - from);
   });
   if constexpr (Isa::has_masks)

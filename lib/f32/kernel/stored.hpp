@@ -8,15 +8,7 @@ namespace fovea::f32 {
 
 template <class Isa>
 void score_stored_heads(const tile_job& job, const block& b, int heads, int rows) {
-  if constexpr (may_read_streams && Isa::lanes >= 8)
-    if (reads_streams(job, b)) return score_stored_streams<Isa>(job, b);
   for (int h = 0; h < heads; ++h) score_stored<Isa>(job, b, job.kv_head + h, h * rows, rows);
-}
-template <class Isa>
-void add_stored_heads(const tile_job& job, const block& b, int heads, int rows) {
-  if constexpr (may_read_streams && Isa::lanes >= 8)
-    if (reads_streams(job, b)) return add_stored_streams<Isa>(job, b);
-  add_stored_values<Isa>(job, b, heads, rows);
 }
 
 template <class Isa>
@@ -28,9 +20,18 @@ constexpr auto stored_scores_of() {
 }
 
 template <class Isa>
+constexpr auto streams_of() {
+  if constexpr (reads_streams<Isa>)
+    return &attend_streams<Isa>;
+  else
+    return nullptr;
+}
+
+template <class Isa>
 constexpr stored_tiles stored_tiles_of = {
-    scale_stored_query<Isa>, pack_stored_keys<Isa>,   stored_scores_of<Isa>(), scale_by_keys<Isa>,
-    scale_by_values<Isa>,    copy_stored_values<Isa>, add_stored_heads<Isa>,   write_stored_rows<Isa>};
+    scale_stored_query<Isa>, pack_stored_keys<Isa>, stored_scores_of<Isa>(),
+    scale_by_keys<Isa>,      scale_by_values<Isa>,  copy_stored_values<Isa>,
+    add_stored_values<Isa>,  streams_of<Isa>(),     write_stored_rows<Isa>};
 
 template <class Isa>
 constexpr stored_by_row stored_by_row_of = {load_stored_query<Isa>, load_stored_keys<Isa>,

@@ -55,6 +55,14 @@ struct stored_panels {
   const void* next;
 };
 
+// The first line of a page is prefetched early: its address is translated in time, and the hardware begins to
+// prefetch there. Called once for all that stands from `at` to `at` + step - 1.
+constexpr uintptr_t page_bytes = 4096, page_lead = 6144;
+FOVEA_INLINE void open_page(uintptr_t at, ptrdiff_t step) {
+  if (at % page_bytes < static_cast<uintptr_t>(step))
+    __builtin_prefetch(reinterpret_cast<const void*>(at + page_lead));
+}
+
 // A tile reads many panels at once, in streams too short for the hardware to follow. Meanwhile it prefetches
 // what the next tile reads, line after line in the order of memory.
 class panels_ahead {
@@ -69,6 +77,7 @@ class panels_ahead {
   }
   template <int Lines>
   FOVEA_INLINE void fetch() {
+    open_page(at_, 64 * Lines);
 #pragma GCC unroll 8
     for (int i = 0; i < Lines; ++i, at_ += 64) __builtin_prefetch(reinterpret_cast<const void*>(at_));
   }
@@ -260,7 +269,7 @@ void score_stored(const tile_job& job, const block& b, int32_t kv_head, int row,
       else
         with_halves(p.stored.k.dtype, [&](auto element) {
           if constexpr (may_prefetch_halves<Isa>)
-            if (p.core.prefetches_stored && rows <= 2)
+            if (p.core.prefetches_halves && rows <= 2)
               return score_halves_ahead<Isa, decltype(element)>(k, job.w->q, job.w->s, row, rows);
           score_stored_panels<Isa, decltype(element)>(k, job.w->q, job.w->s, row, rows);
         });

@@ -91,7 +91,8 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
 #pragma GCC unroll 4
       for (int n = 0; n < Shape::vectors; ++n) {
         if constexpr (Prefetches)
-          __builtin_prefetch(reinterpret_cast<const void*>(ahead + static_cast<uintptr_t>(n * 64)));
+          __builtin_prefetch(
+              reinterpret_cast<const void*>(ahead + static_cast<uintptr_t>(h * head + n * 64)));
         if constexpr (OnTop && Isa::shuffles_bytes)
           w = forget_origin(w); // weights are loaded again: sums need the registers
         const quad<Isa> x(at + h * head + n * 1024);
@@ -115,6 +116,8 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
         const uintptr_t ahead = next == to
                                     ? read_after_values<Shape>(p, first, column)
                                     : reinterpret_cast<uintptr_t>(at) + static_cast<uintptr_t>(panel_bytes);
+        if constexpr (Prefetches)
+          for (int h = 0; h < heads; ++h) open_page(ahead + static_cast<uintptr_t>(h * head), panel_bytes);
         for (int four = key & -4; four < next; four += 4) {
           const float* w = weights + four;
           ptrdiff_t stride = score_stride;
@@ -138,9 +141,9 @@ template <class Isa, class Shape>
 FOVEA_INLINE bool add_byte_tile(const tile_job& job, const block& b, int32_t kv_head,
                                 const value_phase<s8_element>& z, const value_group<s8_element>& g, int c) {
   constexpr bool on_top = is_on_top<Shape> || is_of_two_heads<Shape>;
-  constexpr bool may_prefetch = on_top && Isa::shuffles_bytes && Isa::lanes == 8; // AVX-512 gains nothing
+  constexpr bool may_prefetch = on_top && Isa::shuffles_bytes;
   accumulator<Isa, Shape> acc;
-  if (may_prefetch && job.p->core.prefetches_stored)
+  if (may_prefetch && job.p->core.prefetches_bytes)
     add_quads<Isa, Shape, on_top, may_prefetch>(job, b, kv_head, g.row, c, acc);
   else
     add_quads<Isa, Shape, on_top>(job, b, kv_head, g.row, c, acc);

@@ -1,13 +1,14 @@
-// One row of queries for each KV head, as in a decode with one query per head: K and V are read once, and
-// reading is the limit. Each loop prefetches what is read some kilobytes later: the rest of its block, then
-// the same block of the next head, then what the next phase begins with. The chains are those of the tile.
+// One row of queries for each KV head, as in a decode with one query per head: K and V of halves are read once,
+// and reading is the limit. A head reads the keys of several blocks, then their values, so memory is read in
+// long runs. Each loop prefetches what is read some kilobytes later: the rest of its run, then the begin of the
+// next one. The chains are those of the tile.
 #pragma once
+#include "f32/kernel/softmax.hpp"
 #include "f32/kernel/stored_scores.hpp"
-#include "f32/kernel/values.hpp"
 
 namespace fovea::f32 {
 
-// With eight kilobytes a cache of 17 MB takes as long, and one of 4 MB 1 to 2 % longer.
+// With eight kilobytes a cache of 4 MB takes 1 to 2 % longer.
 constexpr uintptr_t stream_distance = 6144;
 
 // Prefetches into the first cache, always `distance` bytes behind where a loop reads. Behind the end of what
@@ -18,6 +19,8 @@ class stream_ahead {
       : at_(reinterpret_cast<uintptr_t>(first) + distance),
         end_(reinterpret_cast<uintptr_t>(end)),
         next_(reinterpret_cast<uintptr_t>(next)) {}
+  // The loop goes on by `step` bytes.
+  FOVEA_INLINE void open_page(ptrdiff_t step) const { fovea::f32::open_page(at_, step); }
   // So many lines; the loop goes on by `step` bytes.
   template <int Lines>
   FOVEA_INLINE void fetch(ptrdiff_t step) {
@@ -34,25 +37,23 @@ class stream_ahead {
   uintptr_t at_, end_, next_; // may lie outside memory, so nothing may overflow
 };
 
-// The keys or values of a block that all heads of a tile see.
-template <class Element>
-struct head_streams {
-  const typename Element::stored* at; // of the first head
-  ptrdiff_t head;                     // how far the next head is
-  ptrdiff_t step;                     // from panel to panel, or from row to row
-  const void* next;                   // what is read behind the last head
-};
-
 // A step of one row, whose number stands in all lanes of w. (As `tile_step` on b.at + i * b.step, gcc's code
-// takes 16 % more time with AVX2, 5 % with AVX-512.)
+// takes 16 % more time with AVX2, 5 % with AVX-512.) Sums of mixed pairs are told to stay in their registers:
+// else gcc moves some of them through memory.
 template <class Isa, class Shape, class Element, class Places>
 FOVEA_INLINE void add_step(typename Isa::reg w, const typename Element::stored* b, Places next,
                            accumulator<Isa, Shape>& acc) {
+  using from = load_stored<Isa, Shape, Element>;
 #pragma GCC unroll 4
   for (int n = 0; n < Shape::vectors; ++n) {
-    const auto y = load_stored<Isa, Shape, Element>::template load<f32x16<Isa>>(b + place_of(n, next));
+    const auto y = from::template load<f32x16<Isa>>(b + place_of(n, next));
+    auto& sum = acc.at[0][n];
 #pragma GCC unroll 2
-    for (int i = 0; i < y.regs; ++i) acc.at[0][n].r[i] = Isa::fma(w, y.r[i], acc.at[0][n].r[i]);
+    for (int i = 0; i < y.regs; ++i)
+      if constexpr (from::mixes)
+        Isa::add_product(sum.r[i], w, y.r[i]);
+      else
+        sum.r[i] = Isa::fma(w, y.r[i], sum.r[i]);
   }
 }
 
@@ -61,12 +62,14 @@ template <class Isa, class Shape, class Element, class Places>
 FOVEA_INLINE void add_stream(const float* a, panels_view<typename Element::stored, Places> b, int depth,
                              ptrdiff_t bytes, stream_ahead ahead, accumulator<Isa, Shape>& acc) {
   constexpr int turn = 4, lines = Shape::vectors * Element::bytes / 4;
-  for (; depth >= turn; depth -= turn, a += turn)
+  for (; depth >= turn; depth -= turn, a += turn) {
+    ahead.open_page(turn * bytes);
 #pragma GCC unroll 4
     for (int i = 0; i < turn; ++i, b.at += b.step) {
       ahead.template fetch<lines>(bytes);
       add_step<Isa, Shape, Element>(Isa::spread(a[i]), b.at, b.next, acc);
     }
+  }
   for (; depth > 0; --depth, ++a, b.at += b.step)
     add_step<Isa, Shape, Element>(Isa::spread(*a), b.at, b.next, acc);
   load_stored<Isa, Shape, Element>::put_in_order(acc);
@@ -76,94 +79,170 @@ FOVEA_INLINE void add_stream(const float* a, panels_view<typename Element::store
 using stream_shape = shape<1, 4>;
 constexpr int stream_width = 16 * stream_shape::vectors;
 
-// Scores of one row of the tile.
-template <class Isa, class Element>
-FOVEA_INLINE void score_stream(const tile_job& job, const block& b, const head_streams<Element>& k, int row) {
-  const int dim = job.p->dim, panels = (b.runs.end - b.runs.begin + 15) / 16;
-  const typename Element::stored* at = k.at + row * k.head;
-  const typename Element::stored* const end = at + panels * k.step;
-  const void* const next = row + 1 < job.rows ? k.at + (row + 1) * k.head : k.next;
-  const float* const q = job.w->q + row * static_cast<ptrdiff_t>(dim);
-  float* s = job.w->s + row * score_stride + b.runs.begin;
-  int left = panels;
-  for (; left >= stream_shape::vectors; left -= stream_shape::vectors) {
-    accumulator<Isa, stream_shape> acc;
-    acc.clear();
-    add_stream<Isa, stream_shape, Element>(q, panels_view{at, k.step, ptrdiff_t{16}}, dim,
-                                           stream_width * Element::bytes, {at, end, next, stream_distance},
-                                           acc);
-    acc.each([&](int, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + 16 * n); });
-    at += stream_shape::vectors * k.step;
-    s += stream_width;
+// A block of a head. Those of a batch are scored before the first of them reads its values: as many as scratch
+// has rows of scores, head by head. Unit i has row i of the scores, of the references and of the factors.
+struct stream_unit {
+  int row;                   // of the tile: each head has one
+  int32_t from, to;          // the run of keys that it sees
+  bool opens_span;           // nothing has been gathered before it
+  int64_t first_key;         // of the block
+  const void *keys, *values; // of the run; keys begin with a panel
+
+  key_runs run() { return {{nullptr, &from}, {nullptr, &to}, 1, same_keys::none, 0, 0}; }
+};
+constexpr int most_units = 16;
+struct stream_batch {
+  int count;
+  stream_unit at[most_units];
+  const void* next; // what is read behind the last value
+};
+
+// Softmax of all units: references, factors and weights, as `softmax_step` gives them block by block.
+template <class Isa>
+__attribute__((noinline)) void weigh_units(const tile_job& job, stream_batch& batch) {
+  constexpr int lanes = Isa::lanes;
+  using registers = one_register<Isa>;
+  const workspace w = *job.w; // a copy that no store of a vector can change
+  const modifiers& modify = job.p->modify;
+  const bool modified = modify.changes_scores();
+  const int count = batch.count;
+  for (int i = 0; i < count; i += lanes) {
+    largest_of_rows<Isa> peaks;
+    const int end = end_of_register<Isa>(count, i);
+    for (int n = i; n < end; ++n) {
+      stream_unit& u = batch.at[n];
+      float* const s = w.s + n * score_stride;
+      peaks.set(n - i, modified ? modify_row<Isa>(modify, u.run(), s, 0,
+                                                  bias_of(*job.p, place_of(job, u.row), u.first_key))
+                                : find_peaks<Isa, same_keys::none>(u.run(), s, 0, unmodified{}));
+    }
+    nearest_even(peaks.of_first(end - i)).store(w.reference + i);
   }
-  for (int key = 0; key < 16 * left; key += 16)
-    score_stored_panel<Isa>({at, 0, 16 * left, dim, dim, nullptr}, q, s, key, Element{});
+  for (int i = 0; i < count; ++i) {
+    float& top = w.top[batch.at[i].row];
+    w.of_before[i] = top;
+    if (!(top > w.reference[i])) top = w.reference[i];
+    w.of_block[i] = top;
+  }
+  for (int i = 0; i < count; i += lanes) {
+    const auto old = registers::load(w.of_before + i), top = registers::load(w.of_block + i);
+    exp2_below(old - top).store(w.of_before + i);
+    exp2_below(registers::load(w.reference + i) - top).store(w.of_block + i);
+  }
+  for (int i = 0; i < count; ++i) {
+    stream_unit& u = batch.at[i];
+    float* const s = w.s + i * score_stride;
+    float reference = w.reference[i];
+    if (!exact(reference)) {
+      move_to_reference<Isa>(u.run(), s, 0, reference);
+      reference = 0;
+    }
+    const float shift = shift_of<Isa> - reference, floor = reference + deepest;
+    auto sum = modified ? weigh_masked_row<Isa>(u.run(), s, 0, shift, floor)
+                        : weigh_row<Isa, false, same_keys::none>(u.run(), s, 0, shift, floor);
+    float* const of_row = w.sum + u.row * 16;
+    if (!u.opens_span) sum = join_block(sum, of_row, w.of_before[i], w.of_block[i]);
+    sum.store(of_row);
+  }
 }
 
 template <class Isa, class Element>
-__attribute__((noinline)) void score_streams(const tile_job& job, const block& b,
-                                             const head_streams<Element>& keys) {
-  const head_streams<Element> k = keys;
-  for (int row = 0; row < job.rows; ++row) score_stream<Isa>(job, b, k, row);
-}
-
-template <class Isa, class Element>
-__attribute__((noinline)) void add_value_streams(const tile_job& job, const block& b,
-                                                 const head_streams<Element>& values) {
-  const head_streams<Element> v = values;
-  const value_phase<Element> z(job, b, {v.at, v.step, b.runs.begin, nullptr, b.first_key, job.kv_head});
-  const int keys = b.runs.end - b.runs.begin;
-  const ptrdiff_t bytes = v.step * Element::bytes;
-  const uintptr_t distance = stream_distance / (stream_width * Element::bytes) *
-                             static_cast<uintptr_t>(bytes);
-  for (int row = 0; row < job.rows; ++row) {
-    value_group<Element> g{};
-    g.row = row;
-    g.finishes = b.writes_output && row < b.finished_after;
-    const typename Element::stored* const first = v.at + row * v.head;
-    const void* const next_head = row + 1 < job.rows ? first + v.head : v.next;
-    for (int c = 0; c < z.v_dim; c += stream_width) {
-      const typename Element::stored* const at = first + c;
-      const void* const next = c + stream_width < z.v_dim ? at + stream_width : next_head;
+__attribute__((noinline)) void score_units(const tile_job& job, const stream_batch& batch) {
+  using stored = typename Element::stored;
+  const workspace w = *job.w;
+  const int32_t dim = job.p->dim;
+  const ptrdiff_t step = 16 * static_cast<ptrdiff_t>(dim);
+  for (int i = 0; i < batch.count; ++i) {
+    const stream_unit& u = batch.at[i];
+    const int from = u.from & -16;
+    const float* const q = w.q + u.row * static_cast<ptrdiff_t>(dim);
+    float* s = w.s + i * score_stride + from;
+    int left = (u.to - from + 15) / 16;
+    const stored *at = static_cast<const stored*>(u.keys), *const end = at + left * step;
+    const void* const next = i + 1 < batch.count ? batch.at[i + 1].keys : batch.at[0].values;
+    for (; left >= stream_shape::vectors; left -= stream_shape::vectors) {
       accumulator<Isa, stream_shape> acc;
       acc.clear();
-      add_stream<Isa, stream_shape, Element>(z.s + row * score_stride + b.runs.begin,
-                                             panels_view{at, ptrdiff_t{16}, v.step}, keys, bytes,
-                                             {at, at + keys * v.step, next, distance}, acc);
-      store_tile(z, g, places_of<stream_shape, Element>(z.v_dim, c), acc);
+      add_stream<Isa, stream_shape, Element>(q, panels_view{at, step, ptrdiff_t{16}}, dim,
+                                             stream_width * Element::bytes, {at, end, next, stream_distance},
+                                             acc);
+      acc.each([&](int, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + 16 * n); });
+      at += stream_shape::vectors * step;
+      s += stream_width;
+    }
+    for (int key = 0; key < 16 * left; key += 16)
+      score_stored_panel<Isa>({at, 0, 16 * left, dim, dim, nullptr}, q, s, key, Element{});
+  }
+}
+
+template <class Isa, class Element>
+__attribute__((noinline)) void add_values_of_units(const tile_job& job, const stream_batch& batch) {
+  using stored = typename Element::stored;
+  const plan& p = *job.p;
+  const workspace w = *job.w;
+  const int v_dim = p.v_dim, count = batch.count;
+  const ptrdiff_t step = p.stored.v.token, bytes = step * Element::bytes;
+  const uintptr_t distance = stream_distance / (stream_width * Element::bytes) *
+                             static_cast<uintptr_t>(bytes);
+  for (int i = 0; i < count; ++i) {
+    const stream_unit& u = batch.at[i];
+    const bool opens = u.opens_span;
+    const int keys = u.to - u.from;
+    const float of_before = w.of_before[i], of_block = w.of_block[i];
+    float* const o = w.o + u.row * static_cast<ptrdiff_t>(v_dim);
+    const void* const next_unit = i + 1 < count ? batch.at[i + 1].values : batch.next;
+    for (int c = 0; c < v_dim; c += stream_width) {
+      const stored* const at = static_cast<const stored*>(u.values) + c;
+      const void* const next = c + stream_width < v_dim ? at + stream_width : next_unit;
+      accumulator<Isa, stream_shape> acc;
+      acc.clear();
+      add_stream<Isa, stream_shape, Element>(w.s + i * score_stride + u.from,
+                                             panels_view{at, ptrdiff_t{16}, step}, keys, bytes,
+                                             {at, at + keys * step, next, distance}, acc);
+      acc.each([&](int, int n, auto& x) FOVEA_LAMBDA_INLINE {
+        float* const to = o + c + 16 * n;
+        (opens ? x : join_block(x, to, of_before, of_block)).store(to);
+      });
     }
   }
 }
 
-// Do all rows see the same keys of the block?
-inline bool reads_streams(const tile_job& job, const block& b) {
-  return job.chosen.streams && b.runs.same == same_keys::all && b.runs.end > b.runs.begin && !b.in_tree;
+template <class Isa>
+void attend_batch(const tile_job& job, stream_batch& batch) {
+  with_halves(job.p->stored.k.dtype, [&](auto element) { score_units<Isa, decltype(element)>(job, batch); });
+  weigh_units<Isa>(job, batch);
+  with_halves(job.p->stored.v.dtype,
+              [&](auto element) { add_values_of_units<Isa, decltype(element)>(job, batch); });
 }
 
-// Values of the block are read after its keys, and then the keys of the next block.
+// Scores, softmax and values of some blocks for all heads of a tile. What they give joins what the span has.
 template <class Isa>
-void score_stored_streams(const tile_job& job, const block& b) {
+void attend_streams(const tile_job& job, const stream_blocks& blocks) {
   const plan& p = *job.p;
-  const int64_t first = b.first_key + b.runs.begin;
-  with_halves(p.stored.k.dtype, [&](auto element) {
-    using type = decltype(element);
-    score_streams<Isa, type>(
-        job, b,
-        {static_cast<const uint16_t*>(stored_keys(p, job.kv_head, first).at), p.stored.k.head,
-         16 * static_cast<ptrdiff_t>(p.dim), stored_values(p, job.kv_head, first).at});
-  });
-}
-template <class Isa>
-void add_stored_streams(const tile_job& job, const block& b) {
-  const plan& p = *job.p;
-  const int64_t next_block = smaller(b.first_key + block_keys, p.keys_end - 1);
-  with_halves(p.stored.v.dtype, [&](auto element) {
-    using type = decltype(element);
-    add_value_streams<Isa, type>(
-        job, b,
-        {static_cast<const uint16_t*>(stored_values(p, job.kv_head, b.first_key + b.runs.begin).at),
-         p.stored.v.head, p.stored.v.token, stored_keys(p, job.kv_head, next_block).at});
-  });
+  const int room = job.w->rows < most_units ? job.w->rows : most_units;
+  stream_batch batch;
+  batch.count = 0;
+  for (int row = 0; row < job.rows; ++row)
+    for (int n = 0; n < blocks.count; ++n) {
+      const int32_t kv_head = job.kv_head + row, from = blocks.from[n];
+      const int64_t first = blocks.first_key[n];
+      const void* const keys = stored_keys(p, kv_head, first + (from & -16)).at;
+      if (batch.count == room) {
+        batch.next = keys;
+        attend_batch<Isa>(job, batch);
+        batch.count = 0;
+      }
+      batch.at[batch.count++] = {row,
+                                 from,
+                                 blocks.to[n],
+                                 blocks.opens_span && n == 0,
+                                 first,
+                                 keys,
+                                 stored_values(p, kv_head, first + from).at};
+    }
+  const int64_t next_block = smaller(blocks.first_key[blocks.count - 1] + block_keys, p.keys_end - 1);
+  batch.next = stored_keys(p, job.kv_head, next_block).at;
+  attend_batch<Isa>(job, batch);
 }
 
 } // namespace fovea::f32
