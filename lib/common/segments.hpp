@@ -4,16 +4,27 @@
 
 namespace fovea {
 
+inline int32_t check_segment_count(const fovea_segments& map) {
+  return map.count < 1 || map.count > FOVEA_SEGMENTS_MAX ? refusal(FOVEA_SIZE, FOVEA_ARG_SEGMENTS)
+                                                         : int32_t{FOVEA_OK};
+}
+
+// Whether a segment begins with a panel, behind the segments before it, which end at `begin`, and holds given keys.
+inline int32_t check_segment(const fovea_segment& s, int32_t begin, int32_t end, int32_t step) {
+  if (s.first_key % step != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_SEGMENTS);
+  return s.first_key < begin || s.keys < 0 || s.keys > end - s.first_key
+             ? refusal(FOVEA_RANGE, FOVEA_ARG_SEGMENTS)
+             : int32_t{FOVEA_OK};
+}
+
 // Do they ascend, within the given keys, from panel to panel?
 template <class Call>
 int32_t check_segment_order(const fovea_segments& map, const Call& a, int32_t step) {
-  if (map.count < 1 || map.count > FOVEA_SEGMENTS_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_SEGMENTS);
+  if (const int32_t s = check_segment_count(map)) return s;
   int32_t end = a.first_key;
   for (int32_t i = 0; i < map.count; ++i) {
     const fovea_segment& s = map.at[i];
-    if (s.first_key % step != 0) return refusal(FOVEA_ALIGN, FOVEA_ARG_SEGMENTS);
-    if (s.first_key < end || s.keys < 0 || s.keys > a.first_key + a.keys - s.first_key)
-      return refusal(FOVEA_RANGE, FOVEA_ARG_SEGMENTS);
+    if (const int32_t status = check_segment(s, end, a.first_key + a.keys, step)) return status;
     end = s.first_key + s.keys;
   }
   return FOVEA_OK;

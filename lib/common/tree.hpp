@@ -44,10 +44,19 @@ struct tree_path {
   int16_t behind[Keys];
 };
 
-// A tree of a call whose pattern, sizes and kept keys have been checked. Kept keys of p.see, a visibility,
+// The memory of the parents of a float call.
+template <class Call>
+int32_t place_parents(const Call& a, byte_range& bytes) {
+  const int16_t* const parents = a.pattern->parents;
+  if (!range_of(parents, static_cast<size_t>(a.queries) * sizeof *parents, bytes))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARENT);
+  return bytes.begin % sizeof *parents ? refusal(FOVEA_ALIGN, FOVEA_ARG_PARENT) : int32_t{FOVEA_OK};
+}
+
+// A tree of a call whose pattern, sizes, kept keys and memory have been checked. Kept keys of p.see, a visibility,
 // end before the drafts.
 template <class Call, class Plan>
-FOVEA_ONCE int32_t check_tree(const Call& a, Plan& p, byte_range& bytes) {
+FOVEA_ONCE int32_t check_tree(const Call& a, Plan& p) {
   draft_tree& t = p.tree;
   t.parents = a.pattern->parents;
   if (!(a.flags & FOVEA_CAUSAL)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
@@ -59,9 +68,6 @@ FOVEA_ONCE int32_t check_tree(const Call& a, Plan& p, byte_range& bytes) {
   const bool window = a.flags & FOVEA_WINDOW;
   t.left = window && a.window_left >= 0 ? a.window_left : INT32_MAX;
   t.kept = window && a.keep_first > a.prefix ? a.keep_first : a.prefix;
-  if (!range_of(t.parents, static_cast<size_t>(t.count) * sizeof *t.parents, bytes))
-    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARENT);
-  if (bytes.begin % sizeof *t.parents) return refusal(FOVEA_ALIGN, FOVEA_ARG_PARENT);
   for (int32_t i = 0; i < t.count; ++i)
     if (t.parents[i] < -1 || t.parents[i] >= i) return refusal(FOVEA_RANGE, FOVEA_ARG_PARENT);
   p.see.tree = true;

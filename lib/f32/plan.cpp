@@ -176,7 +176,10 @@ int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* type
   p.tree.parents = nullptr;
   if (features::trees && a.pattern && a.pattern->parents) {
     open_options(p.bytes);
-    if (const int32_t s = check_tree(a, p, p.bytes.in[footprint::parents])) return s;
+    {
+      if (const int32_t s = place_parents(a, p.bytes.in[footprint::parents])) return s;
+      if (const int32_t s = check_tree(a, p)) return s;
+    }
   }
   if (const int32_t s = check_tensors(a, types, p)) return s;
   if (const int32_t s = check_modifiers(a, p)) return s;

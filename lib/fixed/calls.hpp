@@ -83,6 +83,7 @@ void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
     count = left < tiles - row ? left : tiles - row;
     const int32_t end = row + count < tiles ? (row + count) << shift : p.rows;
     panels.turn_to(kv_head);
+    if constexpr (!offered<Offer>::rows) panels.stay_in_place();
     for (row <<= shift; row < end; row += w.rows)
       p.kernel->attend({&p, &panels, w.tile, kv_head, row, end - row < w.rows ? end - row : w.rows});
   }
@@ -94,9 +95,14 @@ FOVEA_ONCE int32_t attend_fixed(const fovea_fixed_attention* call, void* scratch
       comes_after_work(*call, [&](int64_t rows) { return units_of_call(*call, rows); }))
     return FOVEA_OK;
   fixed_plan p;
+  byte_range& bytes = p.written[0];
+  bytes.begin = reinterpret_cast<uintptr_t>(scratch), bytes.end = bytes.begin + scratch_size;
   if (const int32_t s = make_fixed_plan<Offer>(call, p)) return s;
+  if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
+  if (scratch_size > PTRDIFF_MAX || bytes.end < bytes.begin)
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH); // then it has met nothing
   fixed_workspace<Offer> w;
-  if (const int32_t s = take_scratch(p, scratch, scratch_size, w)) return s;
+  if (!make_workspace(p, scratch, scratch_size, w)) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   attend_units(p, w);
   return FOVEA_OK;
 }

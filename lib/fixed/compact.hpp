@@ -114,13 +114,14 @@ class compact_rows {
     } while (++r != end);
     if (!seen) return;
     keys_ = up_to(seen, Dot::key_step);
+    job_.panels->find(block);
     Dot::score(
-        count(), q_, job_.panels->keys(block), depth_of_products(), p_.depth, keys(),
+        count(), q_, job_.panels->found_keys(block), depth_of_products(), p_.depth, keys(),
         [this](int g) { return rows_[g].start; }, s_);
     r = rows_;
     do weigh(block, *r);
     while (++r != end);
-    add_values(job_.panels->values(block));
+    add_values(job_.panels->found_values(block));
     first_ = false;
   }
 
@@ -147,8 +148,9 @@ class compact_rows {
   }
   int look_closer(int32_t block, row& r) {
     r.seen = seen_in(p_, r, block);
-    return r.seen.from < r.seen.to ? r.seen.to : r.seen.head;
+    return last_of(r.seen);
   }
+  static int last_of(const seen_of_block& seen) { return seen.from < seen.to ? seen.to : seen.head; }
 
   // Weights of a row. If a key lies above the reference, the reference rises first.
   void weigh(int32_t block, row& r) {
@@ -158,7 +160,8 @@ class compact_rows {
     while (!Dot::weigh(s, keys(), by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum))
       raise(r, by);
     if (p_.value_weights.data)
-      p_.offer->scale_weights(p_, job_.kv_head, block, keys(), weights_, count(), place_of(r));
+      p_.offer->scale_weights(weights_, count(), place_of(r), job_.panels->found_value_weights(block),
+                              r.whole ? 0 : r.seen.first, r.whole ? fixed_block : last_of(r.seen));
   }
 
   FOVEA_COMPACT mapping prepare(const row& r, int32_t* s) const {
@@ -167,7 +170,7 @@ class compact_rows {
   mapping prepare_seen(int32_t block, const row& r, int32_t* s) {
     mapping by{};
     if (r.by_key)
-      p_.offer->octaves_by_key(p_, r, job_.kv_head, block, r.seen, s);
+      p_.offer->octaves_by_key(*job_.panels, r, block, r.seen, s);
     else
       by = prepare(r, s);
     Dot::hide(s, 0, r.seen.first, by.absent());
@@ -212,15 +215,6 @@ class compact_rows {
   int keys_;          // of the block that are computed
   bool first_ = true; // block that is visited
 };
-
-// For values with a scale of their own. Only the given keys have one in memory.
-template <class Dot>
-void scale_weights_of(const fixed_plan& p, int32_t kv_head, int32_t block, int keys, void* weights, int rows,
-                      int row) {
-  const int32_t at = block * fixed_block, from = p.see.first_key - at, left = end_of_tables(p, block) - at;
-  Dot::scale_weights(static_cast<typename Dot::element*>(weights), rows, row,
-                     value_weights_of(p, kv_head, block), from < 0 ? 0 : from, left < keys ? left : keys);
-}
 
 template <class Dot>
 FOVEA_COLD void attend_compact(const fixed_job& job) {

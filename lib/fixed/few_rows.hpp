@@ -178,8 +178,7 @@ __attribute__((noinline)) void attend_few_rows_of(tile_state<Form>& t, int32_t f
       const auto* const keys = reinterpret_cast<const typename Form::key_byte*>(panels.keys(block));
       const int32_t* multipliers = nullptr;
       if (Multiplied)
-        multipliers = seen == fixed_block ? key_multipliers_of(t.p, t.job.kv_head, block * fixed_block)
-                                          : multipliers_in(t, block, room);
+        multipliers = seen == fixed_block ? panels.multipliers(block) : multipliers_in(t, block, room);
       if (Multiplied && M > 1) prefetch.block_behind(multipliers);
       measure_few_rows<Form, M, Multiplied>(t, w, prefetch, keys, multipliers, seen, distances);
     }

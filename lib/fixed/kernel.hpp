@@ -7,16 +7,7 @@ namespace fovea::fixed {
 struct fixed_job;
 struct fixed_row;
 struct seen_of_block;
-struct fixed_segments;
 class fixed_panels;
-enum kind_of_panels { of_keys, of_values };
-
-// K and V in segments.
-struct fixed_segments {
-  int32_t (*check)(const fovea_fixed_attention& a, const fixed_plan& p);
-  bool (*meet)(const fixed_plan& p, const byte_range& bytes);
-  const int16_t* (*value_weights)(const fixed_plan& p, int32_t kv_head, int32_t key);
-};
 
 // What an entry offers in addition to int8 with K and V in panels, integer output, and no tables. Where a
 // pointer is null, calls that need it are refused, and its code is not linked.
@@ -24,17 +15,16 @@ struct fixed_offer {
   const fixed_kernel* s16; // attention of 16-bit numbers
   int32_t (*check_tables)(const fovea_fixed_attention& a, fixed_plan& p);
   uint32_t (*weigh_sink)(const fixed_plan& p, fixed_row& r);
-  // Of the keys of a block from the first to the last seen one.
-  void (*octaves_by_key)(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int32_t block,
+  // Of the keys of a block from the first to the last seen one. The piece of the block is current.
+  void (*octaves_by_key)(const fixed_panels& panels, const fixed_row& r, int32_t block,
                          const seen_of_block& seen, int32_t* s);
   void (*write_floats)(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,
                        int32_t count, uint32_t* out);
   bool (*by_key)(const fixed_plan& p, int32_t block); // whether options touch single keys of the block
-  // On microcontrollers: the weights of a row among `rows`, for values with a scale of their own.
-  void (*scale_weights)(const fixed_plan& p, int32_t kv_head, int32_t block, int keys, void* weights,
-                        int rows, int row);
-  const int8_t* (*packed)(fixed_panels& panels, int32_t block, kind_of_panels kind); // rows and segments
-  const fixed_segments* segments;
+  // On microcontrollers: the weights of a row among `rows`, for values with a scale of their own, of seen keys.
+  void (*scale_weights)(void* weights, int rows, int row, const int16_t* by, int from, int to);
+  void (*find_piece)(fixed_panels& panels, int32_t block); // rows and segments
+  int32_t (*check_segments)(const fovea_fixed_attention& a, fixed_plan& p);
 };
 
 // How a call packs rows of one block. Null: as pack_fixed_keys and pack_fixed_values do. Elements of panels
@@ -63,54 +53,82 @@ struct fixed_kernel {
 #endif
 };
 
+// What there is for each key: a row of K and of V, and numbers in tables.
+enum kind_of_rows { of_keys, of_values, of_multipliers, of_value_weights, kinds_of_rows };
+
 // K and V of one kv head as panels: the caller's own, or packed into scratch, all of them once or one block
-// at a time.
+// at a time. One piece of memory holds some blocks, and is found when one of them is asked for.
 class fixed_panels {
  public:
   // room: for the keys, then the values of one block, or of all.
   fixed_panels(const fixed_plan& p, int8_t* room, bool whole, bool arranged)
-      : p_(p), room_(room), whole_(whole), arranged_(arranged), in_one_piece_(p.panels && !p.in_segments()) {}
-  void turn_to(int32_t kv_head) {
-    if (kv_head == kv_head_) return;
-    kv_head_ = kv_head, packed_ = first_block();
-    keys_ = reinterpret_cast<const int8_t*>(p_.k().row(kv_head, 0)),
-    values_ = reinterpret_cast<const int8_t*>(p_.v().row(kv_head, 0));
+      : p_(p), room_(room), whole_(whole), arranged_(arranged) {}
+  void turn_to(int32_t kv_head) { kv_head_ = kv_head, first_ = block_of(p_.see.first_key), blocks_ = 0; }
+  // Panels of the caller in one piece.
+  void stay_in_place() {
+    blocks_ = INT32_MAX;
+    starts_[of_keys] = p_.k().row(kv_head_, 0), starts_[of_values] = p_.v().row(kv_head_, 0);
   }
   bool one_at_a_time() const { return !p_.panels && !whole_; }
   bool arranged() const { return arranged_; } // as the kernel wants them
-  // Of 64 keys, counted from absolute key 0; values with one_at_a_time: valid until the next block.
-  const int8_t* keys(int32_t block) {
-    return in_one_piece_ ? keys_ + offset(block, p_.depth) : p_.offer->packed(*this, block, of_keys);
+
+  // Makes the piece current that holds a block of 64 keys, counted from absolute key 0. With one_at_a_time it is
+  // valid until the next block.
+  void find(int32_t block) {
+    if (static_cast<uint32_t>(block - first_) >= static_cast<uint32_t>(blocks_))
+      p_.offer->find_piece(*this, block);
   }
-  const int8_t* values(int32_t block) {
-    return in_one_piece_ ? values_ + offset(block, p_.width) : p_.offer->packed(*this, block, of_values);
+  // Of a block whose piece is current.
+  const int8_t* found_keys(int32_t block) const {
+    return found<int8_t>(of_keys, block, block_bytes(of_keys));
   }
+  const int8_t* found_values(int32_t block) const {
+    return found<int8_t>(of_values, block, block_bytes(of_values));
+  }
+  const int32_t* found_multipliers(int32_t block) const { return found<int32_t>(of_multipliers, block); }
+  const int16_t* found_value_weights(int32_t block) const { return found<int16_t>(of_value_weights, block); }
+
+  const int8_t* keys(int32_t block) { return find(block), found_keys(block); }
+  const int8_t* values(int32_t block) { return find(block), found_values(block); }
+  // Null where the call has none. Only those of given keys, up to end_of_tables, may be read.
+  const int32_t* multipliers(int32_t block) {
+    return p_.multipliers.data ? (find(block), found_multipliers(block)) : nullptr;
+  }
+  const int16_t* value_weights(int32_t block) {
+    return p_.value_weights.data ? (find(block), found_value_weights(block)) : nullptr;
+  }
+  int32_t end_of_tables(int32_t block) { return find(block), end_; }
 
   // Do the values of a block stand right behind those of the block before it?
   bool follow(int32_t block) {
-    return in_one_piece_ || !p_.panels ||
+    return !p_.in_segments() ||
            values(block) == values(block - 1) + fixed_block * static_cast<ptrdiff_t>(p_.width);
   }
 
-  static const int8_t* packed(fixed_panels& panels, int32_t block, kind_of_panels kind);
+  static void find_piece(fixed_panels& panels, int32_t block);
 
  private:
-  ptrdiff_t offset(int32_t block, int32_t dims) const {
-    return static_cast<ptrdiff_t>(block - first_block()) * fixed_block * dims;
-  }
-  const int8_t* in_segment(int32_t block, kind_of_panels kind) const;
-  int8_t* room(int32_t block, kind_of_panels kind) const;
-  int32_t first_block() const { return block_of(p_.see.first_key); }
   const fixed_packing& packing() const { return arranged_ ? p_.kernel->arranged : p_.kernel->stored; }
-  void pack(int32_t block);
+  ptrdiff_t block_bytes(kind_of_rows kind) const {
+    return ptrdiff_t{fixed_block} *
+           (kind == of_keys ? p_.depth * packing().key_element : p_.width * packing().value_element);
+  }
+  template <class T>
+  const T* found(kind_of_rows kind, int32_t block, ptrdiff_t step = fixed_block) const {
+    return static_cast<const T*>(starts_[kind]) + (block - first_) * step;
+  }
+  void find_segment(int32_t block);
+  void pack();
 
+  friend void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t block,
+                             const seen_of_block& seen, int32_t* s);
   const fixed_plan& p_;
   int8_t* room_;
   bool whole_, arranged_;
-  bool in_one_piece_; // panels of the caller
-  int32_t kv_head_ = -1;
-  int32_t packed_ = 0;           // blocks before this one stand in scratch
-  const int8_t *keys_, *values_; // panels of this kv head, if the call gives them
+  int32_t kv_head_ = 0;
+  int32_t first_ = 0, blocks_ = 0;    // that the piece holds; of scratch, those packed so far
+  int32_t end_ = 0;                   // behind the last key that has numbers in tables
+  const void* starts_[kinds_of_rows]; // of the first block
 };
 
 struct fixed_job {
@@ -122,9 +140,6 @@ struct fixed_job {
 
 bool prefetches_into_l1(); // whether this core takes many prefetches into its first cache, or into the second
 const fixed_kernel* find_fixed_kernel(int32_t isa); // null where this build or this CPU does not have it
-
-// Whether it meets what the plan has found of the call's memory so far.
-bool meets_any(const fixed_plan& p, const byte_range& bytes);
 
 // As tensors of a call begin. A stride of 0 says that what it separates stands side by side.
 struct __attribute__((may_alias)) tensor_place {
@@ -138,14 +153,13 @@ struct tensor_counts { // heads are 1 or more; elements have 2^shift bytes
   int32_t argument; // that a refusal names
 };
 
-// Where a tensor stands: rows, and one range more. Rows of FOVEA_ARG_OUT may not share an element.
-int32_t check_tensor(const tensor_place& x, const tensor_counts& n, byte_rows& rows, byte_ranges& memory);
+// Where a tensor stands that meets nothing that the call writes. Rows of FOVEA_ARG_OUT may not share an element; they
+// become the output of the plan.
+int32_t check_tensor(const tensor_place& x, const tensor_counts& n, fixed_plan& p, byte_rows& rows);
 
 // seen_by, compiled once.
 seen seen_by_query(const fixed_visibility& see, int32_t query);
-// The segment that holds an absolute key; one before it if none does.
-const fovea_segment& segment_of(const fixed_plan& p, int32_t key);
-extern const fixed_segments fixed_segments_of_bytes;
+int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p);
 
 // What offers are made of.
 int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p);
@@ -154,12 +168,11 @@ uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum); // for
 uint32_t fixed_float_product(int64_t acc, uint32_t by);
 void write_fixed_floats(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,
                         int32_t count, uint32_t* out);
-void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int32_t block,
-                    const seen_of_block& seen, int32_t* s);
+void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t block, const seen_of_block& seen,
+                    int32_t* s);
 bool by_fixed_key(const fixed_plan& p, int32_t block);
 #if FOVEA_WITH_FIXED_CORTEX_M
-void scale_fixed_weights(const fixed_plan& p, int32_t kv_head, int32_t block, int keys, void* weights,
-                         int rows, int row);
+void scale_fixed_weights(void* weights, int rows, int row, const int16_t* by, int from, int to);
 // Of a call on bytes without tables, kernels of microcontrollers read value_weights and sinks only.
 constexpr bool kernels_read_tables = false;
 #else
@@ -175,8 +188,8 @@ constexpr fixed_offer fixed_offer_of_bytes(const fixed_kernel* s16) {
           write_fixed_floats,
           by_fixed_key,
           scale_fixed_weights,
-          fixed_panels::packed,
-          features::segments ? &fixed_segments_of_bytes : nullptr};
+          fixed_panels::find_piece,
+          features::segments ? check_fixed_segments : nullptr};
 }
 
 // Packs those rows of a block of 64 keys that the call gives. The places of the others are not written.

@@ -97,12 +97,15 @@ bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
 
 template <const fixed_offer& Offer>
 int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
-  p.scale = &a.scale, p.head_scales.data = offered<Offer>::tables ? a.head_scales : nullptr;
-  if (reinterpret_cast<uintptr_t>(p.head_scales.data) % alignof(fovea_fixed_scale))
-    return refusal(FOVEA_ALIGN, FOVEA_ARG_SCALE);
+  p.scale = &a.scale;
   const fovea_fixed_scale* scale = p.head_scales.data ? p.head_scales.data : p.scale;
   for (int32_t left = p.head_scales.data ? a.q_heads : 1; left > 0; --left, ++scale)
     if (!scale_fits<Offer>(p, *scale)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
+  return FOVEA_OK;
+}
+
+template <const fixed_offer& Offer>
+int32_t check_most_keys(const fovea_fixed_attention& a, fixed_plan& p) {
   const int32_t max_keys = a.max_keys ? a.max_keys : 512;
   if (!(offered<Offer>::segments && a.segments) && a.first_key + a.keys > max_keys)
     return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
@@ -150,48 +153,34 @@ int32_t check_seen(const fovea_fixed_attention& a, fixed_visibility& see) {
   return FOVEA_OK;
 }
 
-inline bool has_tables(const fovea_fixed_attention& a) {
-  const auto word = [](const void* x) { return reinterpret_cast<uintptr_t>(x); };
-  return word(a.head_scales) | word(a.key_multipliers.data) | word(a.key_sums.data) |
-         word(a.value_weights.data) | word(a.mask.data) | word(a.bias.data) | word(a.alibi) | word(a.sinks) |
-         word(parents_of(a));
-}
-
-template <const fixed_offer& Offer>
-int32_t check_options(const fovea_fixed_attention& a, fixed_plan& p) {
-  if (const int32_t s = check_seen(a, p.see)) return s;
-  p.memory.count = 0;
-  p.sinks.data = nullptr, p.value_weights.data = nullptr;
-  if constexpr (offered<Offer>::tables || kernels_read_tables)
-    p.multipliers.data = nullptr, p.tree.parents = nullptr, p.octaves_by_key = false;
-  if constexpr (kernels_read_tables || offered<Offer>::s16) // which reads all
-    p.sums.data = p.bias.data = p.alibi.data = nullptr, p.mask.data = nullptr;
-  if constexpr (!offered<Offer>::tables) {
-    if (parents_of(a)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_PARENT);
-  } else if (has_tables(a)) {
-    if (const int32_t s = Offer.check_tables(a, p)) return s;
-  }
-  if constexpr (features::parts) return check_part(a.part, p);
-  p.parts = 1;
-  return FOVEA_OK;
-}
-
 // Checks q, k, v or out: n.argument says which. All four begin with the fields of tensor_place.
 static_assert(offsetof(fovea_fixed_attention, out) == (FOVEA_ARG_OUT - FOVEA_ARG_Q) * sizeof(fovea_fixed_in));
 inline int32_t check_tensor(const fovea_fixed_attention& a, const tensor_counts& n, fixed_plan& p) {
   const int32_t i = n.argument - FOVEA_ARG_Q;
-  return check_tensor(*reinterpret_cast<const tensor_place*>(&a.q + i), n, p.tensors[i], p.memory);
+  return check_tensor(*reinterpret_cast<const tensor_place*>(&a.q + i), n, p, p.tensors[i]);
+}
+
+template <const fixed_offer& Offer>
+int32_t check_tables(const fovea_fixed_attention& a, fixed_plan& p) {
+  if constexpr (offered<Offer>::tables) {
+    return Offer.check_tables(a, p);
+  } else {
+    if (parents_of(a)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_PARENT);
+    p.head_scales.data = nullptr;
+    p.sinks.data = nullptr, p.value_weights.data = nullptr;
+    if constexpr (kernels_read_tables) {
+      p.multipliers.data = nullptr, p.tree.parents = nullptr, p.octaves_by_key = false;
+      p.sums.data = p.bias.data = p.alibi.data = nullptr, p.mask.data = nullptr;
+    }
+    return FOVEA_OK;
+  }
 }
 
 template <const fixed_offer& Offer>
 int32_t check_keys_and_values(const fovea_fixed_attention& a, fixed_plan& p, tensor_counts& n) {
-  p.segments = nullptr;
-  if (offered<Offer>::segments && a.segments) {
-    if (!p.panels) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SEGMENTS);
-    p.segments = a.segments;
-    p.tensors[1] = p.tensors[2] = {};
-    if constexpr (offered<Offer>::segments) return Offer.segments->check(a, p);
-  }
+  if constexpr (offered<Offer>::segments)
+    if (p.segments)
+      return p.panels ? Offer.check_segments(a, p) : refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SEGMENTS);
   n.heads = p.kv_heads, n.tokens = a.keys;
   if (offered<Offer>::panels(p)) n.tokens = up_to(n.tokens, fixed_block), n.row = p.depth;
   if (offered<Offer>::rows && p.panels && a.k.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
@@ -203,28 +192,34 @@ int32_t check_keys_and_values(const fovea_fixed_attention& a, fixed_plan& p, ten
   return check_tensor(a, n, p);
 }
 
+// The output first, which nothing else may meet.
 template <const fixed_offer& Offer>
 int32_t check_tensors(const fovea_fixed_attention& a, fixed_plan& p) {
-  tensor_counts n{a.q_heads, a.queries, p.dim, offered<Offer>::is_s16(p), FOVEA_ARG_Q};
+  tensor_counts n{a.q_heads, a.queries, p.v_dim, p.out_type, FOVEA_ARG_OUT};
   if (const int32_t s = check_tensor(a, n, p)) return s;
-  if (const int32_t s = check_keys_and_values<Offer>(a, p, n)) return s;
-  n = {a.q_heads, a.queries, p.v_dim, p.out_type, FOVEA_ARG_OUT};
+  n.row = p.dim, n.shift = offered<Offer>::is_s16(p), n.argument = FOVEA_ARG_Q;
   if (const int32_t s = check_tensor(a, n, p)) return s;
-  return meets_any(p, p.memory.last()) ? refusal(FOVEA_OVERLAP, FOVEA_ARG_OUT) : int32_t{FOVEA_OK};
+  if (const int32_t s = check_tables<Offer>(a, p)) return s;
+  return check_keys_and_values<Offer>(a, p, n);
 }
 
 template <const fixed_offer& Offer>
 FOVEA_ONCE int32_t make_fixed_plan(const fovea_fixed_attention* call, fixed_plan& p) {
   if (!call) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   const fovea_fixed_attention& a = *call;
-  p.offer = &Offer; // which meets_any asks
+  p.offer = &Offer;
+  p.segments = offered<Offer>::segments ? a.segments : nullptr;
   if (const int32_t s = check_numbers<make_ranges<Offer>>(&a)) return s;
   if (const int32_t s = check_dims(a, p)) return s;
   if (const int32_t s = check_types<Offer>(a, p)) return s;
   if (const int32_t s = check_zero_points<Offer>(a, p)) return s;
-  if (const int32_t s = check_scales<Offer>(a, p)) return s;
-  if (const int32_t s = check_options<Offer>(a, p)) return s;
+  if (const int32_t s = check_most_keys<Offer>(a, p)) return s;
+  if (const int32_t s = check_seen(a, p.see)) return s;
+  if constexpr (features::parts)
+    if (const int32_t s = check_part(a.part, p)) return s;
+  if (!features::parts) p.parts = 1;
   if (const int32_t s = check_tensors<Offer>(a, p)) return s;
+  if (const int32_t s = check_scales<Offer>(a, p)) return s;
   p.kernel = find_fixed_kernel(a.isa);
   if (!p.kernel) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
   if (offered<Offer>::is_s16(p)) p.kernel = Offer.s16;

@@ -122,8 +122,8 @@ constexpr bool given(Pointer x) {
 template <const fixed_offer& Offer>
 struct offered {
   static constexpr bool s16 = given(Offer.s16), tables = given(Offer.check_tables),
-                        floats = given(Offer.write_floats), rows = given(Offer.packed),
-                        segments = given(Offer.segments);
+                        floats = given(Offer.write_floats), rows = given(Offer.find_piece),
+                        segments = given(Offer.check_segments);
   static bool is_s16(const fixed_plan& p) { return s16 && p.s16; }
   static bool panels(const fixed_plan& p) { return !rows || p.panels; }
 };

@@ -64,18 +64,19 @@ const T* row_of(const table_of<T>& x, const fixed_row& r, int32_t n) {
 
 } // namespace
 
-void octaves_by_key(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int32_t block,
-                    const seen_of_block& seen, int32_t* s) {
+void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t block, const seen_of_block& seen,
+                    int32_t* s) {
+  const fixed_plan& p = panels.p_;
   const int count = (seen.from < seen.to ? seen.to : seen.head) - seen.first;
   if (count <= 0) return;
   const int32_t at = block * fixed_block, key = at + seen.first, n = key - p.see.first_key;
   int32_t* const t = s + seen.first;
   if (p.sums.data) {
-    const int32_t* const sums = p.sums.data + kv_head * p.sums.head + n;
+    const int32_t* const sums = p.sums.data + panels.kv_head_ * p.sums.head + n;
     for (int i = 0; i < count; ++i) t[i] = without_zero_q(t[i], p.zero_q, sums[i]);
   }
   multipliers_of by{&r.scale->score_multiplier, 0, r.scale->score_shift};
-  if (p.multipliers.data) by.at = key_multipliers_of(p, kv_head, key), by.step = 1;
+  if (p.multipliers.data) by.at = panels.found_multipliers(block) + seen.first, by.step = 1;
   const bool in_tree = features::trees && p.tree.parents;
   path_in_block path;
   terms_of terms{features::masks ? row_of(p.bias, r, n) : nullptr, 0, 0, nullptr};

@@ -149,54 +149,37 @@ void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t
            [&](int32_t j) { put_value(panels, at + j, rows + j * stride, dim); });
 }
 
-// All blocks of K, then all blocks of V.
-int8_t* fixed_panels::room(int32_t block, kind_of_panels kind) const {
-  const ptrdiff_t key_bytes = p_.depth * packing().key_element,
-                  value_bytes = p_.width * packing().value_element;
-  ptrdiff_t place = whole_ ? block - first_block() : 0, blocks = 0, bytes = key_bytes;
-  if (kind == of_values)
-    blocks = whole_ ? static_cast<ptrdiff_t>(fixed_blocks_of(p_)) : 1, bytes = value_bytes;
-  return room_ + (blocks * key_bytes + place * bytes) * fixed_block;
-}
-
-void fixed_panels::pack(int32_t block) {
-  const int32_t first = block * fixed_block, behind = first + fixed_block;
+// Packs the block behind those that stand in scratch.
+void fixed_panels::pack() {
+  const int32_t block = first_ + blocks_, first = block * fixed_block, behind = first + fixed_block;
   const int32_t from = first < p_.see.first_key ? p_.see.first_key : first,
                 end = behind < p_.see.end ? behind : p_.see.end;
   const int32_t at = from - first, count = end - from, row = from - p_.see.first_key;
   const auto rows = [&](const byte_rows& x) { return reinterpret_cast<const int8_t*>(x.row(kv_head_, row)); };
   const auto keys = packing().keys ? packing().keys : pack_fixed_keys;
   const auto values = packing().values ? packing().values : pack_fixed_values;
-  keys(room(block, of_keys), at, rows(p_.k()), p_.k().token, count, p_.dim);
-  values(room(block, of_values), at, rows(p_.v()), p_.v().token, count, p_.v_dim);
+  keys(const_cast<int8_t*>(found_keys(block)), at, rows(p_.k()), p_.k().token, count, p_.dim);
+  values(const_cast<int8_t*>(found_values(block)), at, rows(p_.v()), p_.v().token, count, p_.v_dim);
 }
 
-const fovea_segment& segment_of(const fixed_plan& p, int32_t key) {
-  const fovea_segment* s = p.segments->at + p.segments->count - 1;
-  while (s != p.segments->at && s->first_key > key) --s;
-  return *s;
-}
-
-const int8_t* fixed_panels::in_segment(int32_t block, kind_of_panels kind) const {
-  const int32_t key = block * fixed_block;
-  const fovea_segment& s = segment_of(p_, key);
-  const void* data = s.k;
-  ptrdiff_t head = s.k_head_stride;
-  int32_t dims = p_.depth;
-  if (kind == of_values) data = s.v, head = s.v_head_stride, dims = p_.width;
-  if (!head) head = static_cast<ptrdiff_t>(up_to(s.keys, fixed_block)) * dims;
-  return static_cast<const int8_t*>(data) + kv_head_ * head +
-         static_cast<ptrdiff_t>(key - s.first_key) * dims;
-}
-
-const int8_t* fixed_panels::packed(fixed_panels& x, int32_t block, kind_of_panels kind) {
-  if (x.p_.in_segments()) return x.in_segment(block, kind);
-  if (kind == of_keys) {
-    if (!x.whole_) x.packed_ = block;
-    for (; x.packed_ <= block; ++x.packed_)
-      x.pack(x.packed_); // a row may skip blocks, never go back: what it skips others may see
+void fixed_panels::find_piece(fixed_panels& x, int32_t block) {
+  const fixed_plan& p = x.p_;
+  if (p.in_segments()) return x.find_segment(block);
+  if (p.panels) {
+    x.stay_in_place();
+  } else {
+    if (!x.whole_) x.first_ = block, x.blocks_ = 0;
+    const ptrdiff_t blocks = x.whole_ ? static_cast<ptrdiff_t>(fixed_blocks_of(p)) : 1;
+    x.starts_[of_keys] = x.room_, x.starts_[of_values] = x.room_ + blocks * x.block_bytes(of_keys);
+    do x.pack(); // a row may skip blocks, never go back: what it skips others may see
+    while (block - x.first_ >= ++x.blocks_);
   }
-  return x.room(block, kind);
+  x.end_ = p.see.end;
+  const ptrdiff_t n = x.first_ * fixed_block - p.see.first_key;
+  if (p.multipliers.data)
+    x.starts_[of_multipliers] = p.multipliers.data + x.kv_head_ * p.multipliers.head + n;
+  if (p.value_weights.data)
+    x.starts_[of_value_weights] = p.value_weights.data + x.kv_head_ * p.value_weights.head + n;
 }
 
 namespace {

@@ -33,14 +33,6 @@ struct table_of { // optional numbers: [head][row][key] with strides in elements
   ptrdiff_t head, row;
 };
 
-struct byte_ranges { // of tensors and of the tables that a call gives
-  int32_t count;
-  byte_range at[13];
-  const byte_range* begin() const { return at; }
-  const byte_range* end() const { return at + count; }
-  const byte_range& last() const { return at[count - 1]; }
-};
-
 // `visibility` in 32 bits. Keys are below 2^30, so larger numbers are clamped to that. Keys from .. to - 1
 // are the window of query 0, and keys below `kept` are those it sees of the first `keep`. For each later
 // query, all three are one key further; but `from` stays in a tree, and chunks cut all three.
@@ -114,7 +106,8 @@ struct fixed_plan {
   table_of<int16_t> value_weights;
   table_of<uint8_t> mask;
   table_of<int32_t> bias, alibi, sinks;
-  byte_ranges memory; // what the call reads, then what it writes
+  byte_range written[2] =
+      {}; // scratch, and the output as soon as it is checked: nothing else of the call meets them
 
   const byte_rows& q() const { return tensors[0]; }
   const byte_rows& k() const { return tensors[1]; }

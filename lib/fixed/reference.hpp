@@ -33,11 +33,11 @@ class scalar_row {
   void attend_block(int32_t block, const seen_of_block& seen) {
     const int8_t* keys = panels_.keys(block);
     path_in_block path;
-    const key_options o = options_in(p_, row_, kv_head_, block, seen, path);
+    const key_options o = options_in(p_, row_, kv_head_, block, panels_.multipliers(block), seen, path);
     for (int j = 0; j < fixed_block; ++j)
       t_[j] = seen.has(j) ? octaves_with(o, p_, row_, j - seen.first, score(keys, j)) : fixed_absent;
     raise_reference();
-    add_values(panels_.values(block), value_weights_of(p_, kv_head_, block), seen);
+    add_values(panels_.values(block), panels_.value_weights(block), seen);
   }
 
   int32_t score(const int8_t* keys, int j) const {

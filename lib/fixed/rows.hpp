@@ -99,30 +99,17 @@ struct key_options {
 
 using path_in_block = tree_path<fixed_block>;
 
-// The multiplier of a key, and those of the keys of its block that follow.
-static inline const int32_t* key_multipliers_of(const fixed_plan& p, int32_t kv_head, int32_t key) {
-  if (!p.in_segments())
-    return p.multipliers.data + kv_head * p.multipliers.head + static_cast<ptrdiff_t>(key - p.see.first_key);
-  const fovea_segment& s = segment_of(p, key);
-  return static_cast<const int32_t*>(s.key_multipliers) + kv_head * stride_or(s.table_head_stride, s.keys) +
-         (key - s.first_key);
+// The numbers of a kv head in a table of keys, from `key` on; null where the call has none.
+template <class T>
+static inline const T* numbers_from(const fixed_plan& p, const table_of<T>& x, int32_t kv_head, int32_t key) {
+  return x.data ? x.data + kv_head * x.head + static_cast<ptrdiff_t>(key - p.see.first_key) : nullptr;
 }
 
-// Behind the last key of a block that has a place in tables of keys: a segment may end before the given keys.
-static inline int32_t end_of_tables(const fixed_plan& p, int32_t block) {
-  if (!p.in_segments()) return p.see.end;
-  const fovea_segment& s = segment_of(p, block * fixed_block);
-  return s.first_key + s.keys;
-}
-
+// But for multipliers, whose place panels know.
 static inline key_options options_of(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int32_t key) {
   const ptrdiff_t n = static_cast<ptrdiff_t>(key - p.see.first_key);
-  const auto of_kv = [&](const table_of<int32_t>& x) {
-    return x.data ? x.data + kv_head * x.head + n : nullptr;
-  };
-  const int32_t* const multipliers = p.multipliers.data ? key_multipliers_of(p, kv_head, key) : nullptr;
-  key_options o{multipliers, of_kv(p.sums), nullptr, nullptr, 0, int64_t{p.see.position} + r.query - key,
-                nullptr};
+  key_options o{nullptr, numbers_from(p, p.sums, kv_head, key),   nullptr, nullptr,
+                0,       int64_t{p.see.position} + r.query - key, nullptr};
   if (features::masks && p.bias.data)
     o.bias = p.bias.data + r.q_head * p.bias.head + r.query * p.bias.row + n;
   if (features::masks && p.mask.data)
@@ -135,11 +122,14 @@ static inline key_options options_of(const fixed_plan& p, const fixed_row& r, in
   return o;
 }
 
-// Options from the first seen key of a block on; with a tree, which takes memory in `path`, as a mask.
+// Options from the first seen key of a block on; with a tree, which takes memory in `path`, as a mask. `multipliers`
+// are those of the block.
 static inline key_options options_in(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int32_t block,
-                                     const seen_of_block& seen, path_in_block& path) {
+                                     const int32_t* multipliers, const seen_of_block& seen,
+                                     path_in_block& path) {
   const int32_t at = block * fixed_block;
   key_options o = options_of(p, r, kv_head, at + seen.first);
+  if (multipliers) o.multipliers = multipliers + seen.first;
   if (!p.in_tree(at, fixed_block)) return o;
   find_path(p.tree, r.query, at, fixed_block, {path.shown, path.behind, &path.special});
   uint8_t* const shown = path.shown + seen.first;
@@ -177,15 +167,6 @@ static inline int32_t octaves_with(const key_options& o, const fixed_plan& p, co
   if (o.bias) t += o.bias[i];
   if (o.slope) t -= o.slope * distance_of(o, i);
   return limit_octaves(t);
-}
-
-// The weights of values quantised one by one, from the first key of the block on; null: none. Only seen keys
-// may be looked up.
-static inline const int16_t* value_weights_of(const fixed_plan& p, int32_t kv_head, int32_t block) {
-  if (!p.value_weights.data) return nullptr;
-  if (p.in_segments()) return p.offer->segments->value_weights(p, kv_head, block * fixed_block);
-  return p.value_weights.data + kv_head * p.value_weights.head +
-         static_cast<ptrdiff_t>(block * fixed_block - p.see.first_key);
 }
 
 } // namespace fovea::fixed

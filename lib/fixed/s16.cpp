@@ -66,7 +66,8 @@ class s16_row {
   void attend_block(int64_t block, const seen_of_block& seen) {
     const ptrdiff_t first = static_cast<ptrdiff_t>(block * fixed_block - p_.see.first_key);
     path_in_block path;
-    const key_options o = options_in(p_, row_, kv_head_, block, seen, path);
+    const int32_t* const multipliers = numbers_from(p_, p_.multipliers, kv_head_, block * fixed_block);
+    const key_options o = options_in(p_, row_, kv_head_, block, multipliers, seen, path);
     int64_t top = hidden;
     for (int j = 0; j < fixed_block; ++j) {
       t_[j] = seen.has(j) ? octaves(o, j - seen.first, first + j) : hidden;

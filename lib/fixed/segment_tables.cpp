@@ -1,4 +1,4 @@
-// Segments of integer calls: validation, and where their tables stand.
+// Segments of integer calls: validation, and where the rows of their keys stand.
 #include "common/build.hpp"
 
 #include "common/segments.hpp"
@@ -7,37 +7,51 @@
 namespace fovea::fixed {
 namespace {
 
-// k, v, multipliers and weights of one segment.
-int32_t place_segment(const fixed_plan& p, const fovea_segment& s, byte_ranges& bytes) {
-  tensor_counts n{p.kv_heads, up_to(s.keys, fixed_block), p.depth, 0, FOVEA_ARG_SEGMENTS};
-  byte_rows rows;
-  bytes.count = 0;
-  if (const int32_t status = check_tensor({s.k, s.k_head_stride, 0}, n, rows, bytes)) return status;
-  n.row = p.width;
-  if (const int32_t status = check_tensor({s.v, s.v_head_stride, 0}, n, rows, bytes)) return status;
-  n.tokens = s.keys, n.row = 1, n.shift = 2;
-  if (p.multipliers.data)
-    if (const int32_t status = check_tensor({s.key_multipliers, s.table_head_stride, 0}, n, rows, bytes))
-      return status;
-  n.shift = 1;
-  return p.value_weights.data ? check_tensor({s.value_weights, s.table_head_stride, 0}, n, rows, bytes)
-                              : int32_t{FOVEA_OK};
+// A segment begins with its rows, in the order of their kinds; the tables have one stride.
+static_assert(offsetof(fovea_segment, v) == of_values * sizeof(void*) &&
+              offsetof(fovea_segment, key_multipliers) == of_multipliers * sizeof(void*) &&
+              offsetof(fovea_segment, value_weights) == of_value_weights * sizeof(void*) &&
+              offsetof(fovea_segment, v_head_stride) - offsetof(fovea_segment, k_head_stride) ==
+                  sizeof(ptrdiff_t));
+
+// Rows of one kind, of a segment. False where the call has none.
+struct segment_rows {
+  tensor_place place;
+  tensor_counts counts;
+};
+FOVEA_ONCE bool rows_of(const fixed_plan& p, const fovea_segment& s, int kind, segment_rows& x) {
+  if (kind == of_multipliers && !p.multipliers.data) return false;
+  if (kind == of_value_weights && !p.value_weights.data) return false;
+  x = {{reinterpret_cast<const void* const*>(&s)[kind], s.table_head_stride, 0},
+       {p.kv_heads, s.keys, 1, 4 - kind, FOVEA_ARG_SEGMENTS}};
+  if (kind >= of_multipliers) return true;
+  x.place.head_stride = (&s.k_head_stride)[kind];
+  x.counts.tokens = up_to(s.keys, fixed_block), x.counts.row = (&p.depth)[kind], x.counts.shift = 0;
+  return true;
 }
+
+} // namespace
 
 // Sums are rounded for the keys that are there, however far the sequence has come. Keys that no segment holds
 // must not be seen: what queries see only moves forward, so the first and the last one tell of all.
-int32_t check(const fovea_fixed_attention& a, const fixed_plan& p) {
-  if (const int32_t s = check_segment_order(*a.segments, a, fixed_block)) return s;
+int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p) {
+  const fovea_segments& map = *p.segments;
+  if (const int32_t s = check_segment_count(map)) return s;
   const seen first = seen_by_query(p.see, 0), last = seen_by_query(p.see, a.queries - 1);
   int32_t present = 0, end = a.first_key;
   bool sees_gap = false;
-  for (int32_t i = 0;; ++i) {
-    const fovea_segment* const s = a.segments->at + i;
-    const int32_t next = i < a.segments->count ? s->first_key : a.first_key + a.keys;
+  for (const fovea_segment* s = map.at;; ++s) {
+    const bool behind = s == map.at + map.count;
+    const int32_t next = behind ? p.see.end : s->first_key;
     sees_gap |= next > end && (last.head > end || (last.to > end && first.from < next));
-    if (i == a.segments->count) break;
-    byte_ranges bytes;
-    if (const int32_t status = place_segment(p, *s, bytes)) return status;
+    if (behind) break;
+    int32_t status = check_segment(*s, end, p.see.end, fixed_block);
+    for (int kind = 0; kind < kinds_of_rows && !status; ++kind) {
+      segment_rows x;
+      byte_rows rows;
+      if (rows_of(p, *s, kind, x)) status = check_tensor(x.place, x.counts, p, rows);
+    }
+    if (status) return status;
     present += s->keys;
     end = s->first_key + s->keys;
   }
@@ -45,24 +59,18 @@ int32_t check(const fovea_fixed_attention& a, const fixed_plan& p) {
   return a.queries > 0 && sees_gap ? refusal(FOVEA_RANGE, FOVEA_ARG_RING) : int32_t{FOVEA_OK};
 }
 
-bool meet_segments(const fixed_plan& p, const byte_range& bytes) {
-  for (int32_t i = 0; i < p.segments->count; ++i) {
-    byte_ranges own;
-    place_segment(p, p.segments->at[i], own);
-    for (const byte_range& r : own)
-      if (meet(r, bytes)) return true;
+// The segment that holds the block; one before it if none does.
+void fixed_panels::find_segment(int32_t block) {
+  const fovea_segment* s = p_.segments->at + p_.segments->count - 1;
+  while (s != p_.segments->at && block_of(s->first_key) > block) --s;
+  first_ = block_of(s->first_key), blocks_ = block_of(s->keys + fixed_block - 1),
+  end_ = s->first_key + s->keys;
+  for (int kind = 0; kind < kinds_of_rows; ++kind) {
+    segment_rows x;
+    if (!rows_of(p_, *s, kind, x)) continue;
+    const ptrdiff_t head = stride_or(x.place.head_stride, ptrdiff_t{x.counts.tokens} * x.counts.row);
+    starts_[kind] = static_cast<const int8_t*>(x.place.data) + kv_head_ * head * (1 << x.counts.shift);
   }
-  return false;
 }
-
-const int16_t* value_weights_at(const fixed_plan& p, int32_t kv_head, int32_t key) {
-  const fovea_segment& s = segment_of(p, key);
-  return static_cast<const int16_t*>(s.value_weights) + kv_head * stride_or(s.table_head_stride, s.keys) +
-         static_cast<ptrdiff_t>(key - s.first_key);
-}
-
-} // namespace
-
-extern const fixed_segments fixed_segments_of_bytes = {check, meet_segments, value_weights_at};
 
 } // namespace fovea::fixed

@@ -62,7 +62,7 @@ int32_t check_table(const call& a, fixed_plan& p, const table_kind& t, tensor_pl
       x = table, place_rows(a, x, n);
   }
   byte_rows rows;
-  return check_tensor(x, n, rows, p.memory);
+  return check_tensor(x, n, p, rows);
 }
 
 } // namespace
@@ -82,8 +82,14 @@ int32_t check_fixed_tables(const call& a, fixed_plan& p) {
   }
   if (!a.q.zero_point) p.sums.data = nullptr, given &= ~(1u << sums);
   p.octaves_by_key = given & by_key;
+  p.tree.parents = nullptr;
   if (!features::trees || !a.pattern || !a.pattern->parents) return FOVEA_OK;
-  return check_tree(a, p, p.memory.at[p.memory.count++]);
+  // The parents of all queries, as a tensor.
+  byte_rows rows;
+  if (const int32_t s = check_tensor({a.pattern->parents, 0, 0}, {1, 1, a.queries, 1, FOVEA_ARG_PARENT}, p,
+                                     rows))
+    return s;
+  return check_tree(a, p);
 }
 
 } // namespace fovea::fixed

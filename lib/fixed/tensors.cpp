@@ -34,8 +34,9 @@ bool is_small(const tensor_place& x, const tensor_counts& n) {
 
 } // namespace
 
-FOVEA_ONCE int32_t check_tensor(const tensor_place& x, const tensor_counts& n, byte_rows& rows,
-                                byte_ranges& memory) {
+FOVEA_ONCE int32_t check_tensor(const tensor_place& x, const tensor_counts& n, fixed_plan& p,
+                                byte_rows& rows) {
+  int32_t argument = n.argument;
   const auto reason = [&]() -> int32_t {
     if ((x.head_stride | x.token_stride) < 0) return FOVEA_STRIDE;
     ptrdiff_t token = x.token_stride ? x.token_stride : n.row;
@@ -52,12 +53,17 @@ FOVEA_ONCE int32_t check_tensor(const tensor_place& x, const tensor_counts& n, b
       }
     }
     size <<= n.shift;
-    byte_range& bytes = memory.at[memory.count++];
-    bytes.begin = reinterpret_cast<uintptr_t>(x.data);
+    byte_range bytes{reinterpret_cast<uintptr_t>(x.data), 0};
     if (__builtin_add_overflow(bytes.begin, static_cast<uintptr_t>(size), &bytes.end)) return FOVEA_OVERFLOW;
     if (size) {
-      if (n.argument == FOVEA_ARG_OUT && !rows_apart(n, head, token)) return FOVEA_STRIDE;
       if (!x.data) return FOVEA_NULL;
+      for (const byte_range& r : p.written)
+        if (meet(bytes, r))
+          return argument = &r == p.written ? FOVEA_ARG_SCRATCH : FOVEA_ARG_OUT, FOVEA_OVERLAP;
+      if (n.argument == FOVEA_ARG_OUT) {
+        if (!rows_apart(n, head, token)) return FOVEA_STRIDE;
+        p.written[1] = bytes;
+      }
     } else {
       head = token = 0; // of rows that nobody walks over, strides may be any number
     }
@@ -67,17 +73,9 @@ FOVEA_ONCE int32_t check_tensor(const tensor_place& x, const tensor_counts& n, b
     rows = {static_cast<const unsigned char*>(x.data), in_bytes(head), in_bytes(token)};
     return bytes.begin & ((uintptr_t{1} << n.shift) - 1) ? FOVEA_ALIGN : FOVEA_OK;
   }();
-  return reason ? refusal(reason, n.argument) : reason;
+  return reason ? refusal(reason, argument) : reason;
 }
 
 FOVEA_ONCE seen seen_by_query(const fixed_visibility& see, int32_t query) { return seen_by(see, query); }
-
-FOVEA_ONCE bool meets_any(const fixed_plan& p, const byte_range& bytes) {
-  for (const byte_range& r : p.memory)
-    if (&r != &bytes && r.begin < bytes.end && bytes.begin < r.end && r.begin != r.end &&
-        bytes.begin != bytes.end) // as meet(), in fewer steps
-      return true;
-  return p.in_segments() && p.offer->segments->meet(p, bytes);
-}
 
 } // namespace fovea::fixed

@@ -13,9 +13,9 @@ static inline int32_t absent_score(const fixed_row& x) { return -(1 << (x.scale-
 // Weights of unseen keys are 0, but the memory behind their numbers must not be read.
 template <class Form>
 const int16_t* value_weights_in(tile_state<Form>& t, int64_t block) {
-  const int16_t* all = value_weights_of(t.p, t.job.kv_head, block);
+  const int16_t* all = t.job.panels->value_weights(static_cast<int32_t>(block));
   if (!all) return nullptr;
-  const int64_t at = block * fixed_block, end = end_of_tables(t.p, static_cast<int32_t>(block));
+  const int64_t at = block * fixed_block, end = t.job.panels->end_of_tables(static_cast<int32_t>(block));
   if (t.p.see.first_key <= at && at + fixed_block <= end) return all;
   for (int j = 0; j < fixed_block; ++j)
     t.value_weights[j] = t.p.see.first_key <= at + j && at + j < end ? all[j] : int16_t{0};
@@ -46,11 +46,11 @@ const int32_t* multipliers_in(const tile_state<Form>& t, int64_t block, int32_t 
   if constexpr (!measures<Form>) return nullptr;
   if (!p.multipliers.data || p.sums.data || p.bias.data || p.alibi.data) return nullptr;
   const int64_t at = block * fixed_block, from = larger(at, p.see.first_key),
-                to = smaller(at + fixed_block, end_of_tables(p, static_cast<int32_t>(block)));
+                to = smaller(at + fixed_block, t.job.panels->end_of_tables(static_cast<int32_t>(block)));
   if (from >= to) return nullptr;
-  const int32_t* const given = key_multipliers_of(p, t.job.kv_head, from);
-  if (to - from == fixed_block) return given;
-  for (int j = 0; j < fixed_block; ++j) room[j] = from <= at + j && at + j < to ? given[at + j - from] : 0;
+  const int32_t* const all = t.job.panels->multipliers(static_cast<int32_t>(block));
+  if (to - from == fixed_block) return all;
+  for (int j = 0; j < fixed_block; ++j) room[j] = from <= at + j && at + j < to ? all[j] : 0;
   return room;
 }
 template <class Form, int Keys>
@@ -91,13 +91,14 @@ template <class Form, int Keys>
 __attribute__((noinline)) void weigh_unusual(tile_state<Form>& t, int64_t block, int b, uint64_t which,
                                              const int16_t* value_weights) {
   const typename Form::weigher w;
+  const int32_t* const all = t.job.panels->multipliers(static_cast<int32_t>(block));
   for (; which; which &= which - 1) {
     const int r = __builtin_ctzll(which);
     fixed_row& x = t.rows[r];
     int32_t* const s = t.scores(r);
     const seen_of_block seen = seen_in(t.p, x, block);
     path_in_block path;
-    const key_options options = options_in(t.p, x, t.job.kv_head, block, seen, path);
+    const key_options options = options_in(t.p, x, t.job.kv_head, block, all, seen, path);
     if (x.by_key)
       octaves_in_block(options, t.p, x, seen, s);
     else if (options.mask)

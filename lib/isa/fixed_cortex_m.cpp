@@ -30,9 +30,8 @@ using core_dot = scalar_dot;
 #endif
 } // namespace
 
-void scale_fixed_weights(const fixed_plan& p, int32_t kv_head, int32_t block, int keys, void* weights,
-                         int rows, int row) {
-  scale_weights_of<core_dot>(p, kv_head, block, keys, weights, rows, row);
+void scale_fixed_weights(void* weights, int rows, int row, const int16_t* by, int from, int to) {
+  core_dot::scale_weights(static_cast<core_dot::element*>(weights), rows, row, by, from, to);
 }
 
 #if FOVEA_WITH_FIXED_HELIUM
