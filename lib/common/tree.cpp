@@ -5,7 +5,7 @@
 
 namespace fovea {
 
-void find_path(const draft_tree& t, int32_t query, int32_t at, int32_t count, const seen_path& to) {
+int32_t find_path(const draft_tree& t, int32_t query, int32_t at, int32_t count, const seen_path& to) {
   // Counted from `at`, so that they fit 32 bits: positions from `from` on are in the window.
   const int32_t depth = depth_of(t, query), position = t.first + depth - t.left,
                 from = (position < 0 ? 0 : position) - at, kept = t.kept - at, first = t.first - at;
@@ -28,6 +28,7 @@ void find_path(const draft_tree& t, int32_t query, int32_t at, int32_t count, co
     special |= uint32_t{1} << n / 16;
   }
   *to.special = special;
+  return depth;
 }
 
 } // namespace fovea

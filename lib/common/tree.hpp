@@ -28,13 +28,13 @@ static inline bool touches(const draft_tree& t, int32_t at, int32_t count) {
   return behind > -count || (behind + t.left > -count && behind < t.count - t.left);
 }
 
-// What a query sees of keys at .. at + count - 1. Compiled once, for all ISAs.
+// What a query sees of keys at .. at + count - 1, and its depth. Compiled once, for all ISAs.
 struct seen_path {
   uint8_t* shown;    // [count]
   int16_t* behind;   // [count]: by how much a draft's key comes after its position
   uint32_t* special; // bit n: of keys 16 n .. 16 n + 15 some are not seen, or are drafts
 };
-void find_path(const draft_tree& t, int32_t query, int32_t at, int32_t count, const seen_path& to);
+int32_t find_path(const draft_tree& t, int32_t query, int32_t at, int32_t count, const seen_path& to);
 
 // The same of a block, in memory of its own.
 template <int Keys>
@@ -64,10 +64,9 @@ FOVEA_ONCE int32_t check_tree(const Call& a, Plan& p) {
   if (a.keys < a.queries) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
   t.count = a.queries;
   t.first = a.first_key + a.keys - a.queries;
-  if (a.flags & FOVEA_POSITION && a.position != t.first) return refusal(FOVEA_RANGE, FOVEA_ARG_POSITIONS);
-  const bool window = a.flags & FOVEA_WINDOW;
-  t.left = window && a.window_left >= 0 ? a.window_left : INT32_MAX;
-  t.kept = window && a.keep_first > a.prefix ? a.keep_first : a.prefix;
+  if (p.see.position != t.first) return refusal(FOVEA_RANGE, FOVEA_ARG_POSITIONS);
+  t.left = a.flags & FOVEA_WINDOW && a.window_left >= 0 ? a.window_left : INT32_MAX;
+  t.kept = static_cast<int32_t>(p.see.prefix < p.see.keep ? p.see.keep : p.see.prefix);
   for (int32_t i = 0; i < t.count; ++i)
     if (t.parents[i] < -1 || t.parents[i] >= i) return refusal(FOVEA_RANGE, FOVEA_ARG_PARENT);
   p.see.tree = true;

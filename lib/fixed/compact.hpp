@@ -92,7 +92,7 @@ class compact_rows {
   }
 
   FOVEA_COMPACT uint32_t weight_of_sink(row& r) const {
-    return p_.has_sinks() ? p_.offer->weigh_sink(p_, r) : 0;
+    return p_.has_sinks() ? p_.offer->weigh_sink(p_, r, s_, weights_) : 0;
   }
 
   static bool aligned(const int8_t* q) { return reinterpret_cast<uintptr_t>(q) % Dot::query_alignment == 0; }
@@ -155,28 +155,22 @@ class compact_rows {
   // Weights of a row. If a key lies above the reference, the reference rises first.
   void weigh(int32_t block, row& r) {
     int32_t* const s = scores_of(r);
-    const mapping by = r.whole ? prepare(r, s) : prepare_seen(block, r, s);
+    mapping by{};
+    if (r.by_key)
+      p_.offer->octaves_by_key(*job_.panels, r, block, r.seen, s);
+    else
+      by = Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
+    if (!r.whole) {
+      Dot::hide(s, 0, r.seen.first, by.absent());
+      Dot::hide(s, r.seen.head, r.seen.from, by.absent());
+      Dot::hide(s, r.seen.to, keys(), by.absent());
+    }
     if (r.reference == fixed_lowest_reference) raise(r, by);
     while (!Dot::weigh(s, keys(), by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum))
       raise(r, by);
     if (p_.value_weights.data)
       p_.offer->scale_weights(weights_, count(), place_of(r), job_.panels->found_value_weights(block),
                               r.whole ? 0 : r.seen.first, r.whole ? fixed_block : last_of(r.seen));
-  }
-
-  FOVEA_COMPACT mapping prepare(const row& r, int32_t* s) const {
-    return Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
-  }
-  mapping prepare_seen(int32_t block, const row& r, int32_t* s) {
-    mapping by{};
-    if (r.by_key)
-      p_.offer->octaves_by_key(*job_.panels, r, block, r.seen, s);
-    else
-      by = prepare(r, s);
-    Dot::hide(s, 0, r.seen.first, by.absent());
-    Dot::hide(s, r.seen.head, r.seen.from, by.absent());
-    Dot::hide(s, r.seen.to, keys(), by.absent());
-    return by;
   }
 
   FOVEA_COLD void raise(row& r, mapping by_scale) {
@@ -199,6 +193,7 @@ class compact_rows {
 
   void finish(row& r) {
     int32_t* const acc = sums_of(r);
+    if (Dot::begins_sums && r.sum == 0) Dot::fill(acc, p_.width, 0); // it saw nothing
     const int32_t zero = p_.zero_v ? zero_sum(p_, r.sum, weight_of_sink(r)) : 0;
     if (p_.out_type == FOVEA_FIXED_F32)
       return p_.offer->write_floats(acc, r.sum, zero, *r.scale, p_.v_dim, reinterpret_cast<uint32_t*>(r.out));

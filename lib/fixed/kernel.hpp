@@ -14,7 +14,8 @@ class fixed_panels;
 struct fixed_offer {
   const fixed_kernel* s16; // attention of 16-bit numbers
   int32_t (*check_tables)(const fovea_fixed_attention& a, fixed_plan& p);
-  uint32_t (*weigh_sink)(const fixed_plan& p, fixed_row& r);
+  // On microcontrollers: weigh_sink, with room for the scores and the weights of a row.
+  uint32_t (*weigh_sink)(const fixed_plan& p, fixed_row& r, int32_t* scores, void* weights);
   // Of the keys of a block from the first to the last seen one. The piece of the block is current.
   void (*octaves_by_key)(const fixed_panels& panels, const fixed_row& r, int32_t block,
                          const seen_of_block& seen, int32_t* s);
@@ -163,7 +164,6 @@ int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p);
 
 // What offers are made of.
 int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p);
-uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r);
 uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum); // for float output; sum is not 0
 uint32_t fixed_float_product(int64_t acc, uint32_t by);
 void write_fixed_floats(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,
@@ -172,11 +172,13 @@ void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t bloc
                     int32_t* s);
 bool by_fixed_key(const fixed_plan& p, int32_t block);
 #if FOVEA_WITH_FIXED_CORTEX_M
+uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r, int32_t* scores, void* weights);
 void scale_fixed_weights(void* weights, int rows, int row, const int16_t* by, int from, int to);
 // Of a call on bytes without tables, kernels of microcontrollers read value_weights and sinks only.
 constexpr bool kernels_read_tables = false;
 #else
 constexpr bool kernels_read_tables = true;
+constexpr decltype(fixed_offer::weigh_sink) weigh_fixed_sink = nullptr;
 constexpr decltype(fixed_offer::scale_weights) scale_fixed_weights = nullptr;
 #endif
 

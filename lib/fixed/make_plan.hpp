@@ -117,10 +117,15 @@ inline const int16_t* parents_of(const fovea_fixed_attention& a) {
   return a.pattern ? a.pattern->parents : nullptr;
 }
 
-FOVEA_ONCE int32_t limited_sum(int32_t a, int32_t b) {
+// Within the numbers that keys from any query on may have.
+inline int32_t limited_sum(int32_t a, int32_t b) {
+#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_SAT)
+  return __builtin_arm_ssat(__builtin_arm_qadd(a, b), 31);
+#else
   int32_t x;
-  if (__builtin_add_overflow(a, b, &x)) return a < 0 ? -beyond_keys : beyond_keys;
-  return x < -beyond_keys ? -beyond_keys : x > beyond_keys ? beyond_keys : x;
+  if (__builtin_add_overflow(a, b, &x)) x = a < 0 ? INT32_MIN : INT32_MAX;
+  return x < -beyond_keys ? -beyond_keys : x >= beyond_keys ? beyond_keys - 1 : x;
+#endif
 }
 
 int32_t check_seen(const fovea_fixed_attention& a, fixed_visibility& see) {
@@ -140,9 +145,8 @@ int32_t check_seen(const fovea_fixed_attention& a, fixed_visibility& see) {
   see.from = -beyond_keys, see.to = see.kept = beyond_keys, see.prefix = a.prefix, see.keep = 0;
   const int32_t position = a.flags & FOVEA_POSITION ? a.position : see.end - a.queries;
   see.position = position;
-  if (see.chunk) see.keep = a.keep_first;
+  if (see.chunk || a.flags & FOVEA_WINDOW) see.keep = a.keep_first;
   if (a.flags & FOVEA_WINDOW) {
-    see.keep = a.keep_first;
     if (a.window_left >= 0) see.from = limited_sum(position, -a.window_left);
     if (a.window_right >= 0) see.to = limited_sum(position, a.window_right) + 1;
   }

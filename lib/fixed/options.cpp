@@ -42,14 +42,23 @@ struct terms_of {
   const int16_t* behind;
 };
 
-FOVEA_ONCE void octaves_with_terms(const terms_of& o, const multipliers_of& x, int count, int32_t* t) {
+// Within the limits of octaves: the low word, where it holds the sum.
+inline int32_t limited_sum(int64_t sum) {
+  const int32_t low = static_cast<int32_t>(sum), high = static_cast<int32_t>(sum >> 32);
+  return limited_word(high == low >> 31 ? low : high >> 31 ^ INT32_MAX);
+}
+
+FOVEA_ONCE void octaves_with_terms(terms_of o, const multipliers_of& x, int32_t* t,
+                                   const int32_t* const end) {
   const int32_t* by = x.at;
-  for (int i = 0; i < count; ++i, by += x.step) {
-    const int64_t apart = o.distance - i + (o.behind ? o.behind[i] : 0);
-    const int32_t bias = o.bias ? o.bias[i] : 0;
-    const int64_t sum = octaves_of(t[i], *by, x.shift) - o.slope * (apart < 0 ? -apart : apart) + bias;
-    t[i] = bias == INT32_MIN ? fixed_absent : limit_octaves(sum);
-  }
+  do {
+    const int64_t apart = o.behind ? o.distance + *o.behind++ : o.distance;
+    const int32_t bias = o.bias ? *o.bias++ : 0;
+    const int64_t sum = octaves_of(*t, *by, x.shift) - o.slope * (apart < 0 ? -apart : apart) + bias;
+    *t++ = bias == INT32_MIN ? fixed_absent : limited_sum(sum);
+    by += x.step;
+    --o.distance;
+  } while (t != end);
 }
 
 FOVEA_ONCE void hide_where_zero(const uint8_t* mask, int count, int32_t* t) {
@@ -80,18 +89,18 @@ void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t bloc
   const bool in_tree = features::trees && p.tree.parents;
   path_in_block path;
   terms_of terms{features::masks ? row_of(p.bias, r, n) : nullptr, 0, 0, nullptr};
+  int32_t first = p.see.position, query = r.query; // positions of queries: first + query
   if (in_tree) {
-    find_path(p.tree, r.query, at, fixed_block, {path.shown, path.behind, &path.special});
+    first = p.tree.first,
+    query = find_path(p.tree, query, at, fixed_block, {path.shown, path.behind, &path.special});
     terms.behind = path.behind + seen.first;
   }
   if (features::alibi && p.alibi.data) {
     terms.slope = p.alibi.data[r.q_head];
-    terms.distance = (in_tree ? int64_t{p.tree.first} + depth_of(p.tree, r.query)
-                              : int64_t{p.see.position} + r.query) -
-                     key;
+    terms.distance = int64_t{first} + (query - key);
   }
   if (terms.bias || terms.slope)
-    octaves_with_terms(terms, by, count, t);
+    octaves_with_terms(terms, by, t, t + count);
   else
     octaves_by_multiplier(by, t, t + count);
   if (features::masks && p.mask.data) hide_where_zero(row_of(p.mask, r, n), count, t);
@@ -101,8 +110,6 @@ void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t bloc
 bool by_fixed_key(const fixed_plan& p, int32_t block) {
   return p.octaves_by_key || p.in_tree(block * fixed_block, fixed_block);
 }
-
-uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r) { return weigh_sink(p, r); }
 
 // Floats of cores with an FPU have the bits of soft_float.hpp: see float_output.hpp.
 #if defined(__ARM_FP) && (__ARM_FP & 4)
@@ -116,9 +123,9 @@ inline float float_of_difference(int32_t a, int32_t b) {
 
 void write_fixed_floats(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,
                         int32_t count, uint32_t* out) {
-  // A row that saw nothing has no sums; it must not raise the flag of a division by zero, which may interrupt.
+  // A row that saw nothing must not raise the flag of a division by zero, which may interrupt.
   const float by = float_of(scale.f32_scale) / static_cast<float>(sum ? sum : 1);
-  for (int32_t c = 0; c < count; ++c) out[c] = sum ? bits_of(float_of_difference(acc[c], zero_sum) * by) : 0;
+  for (int32_t c = 0; c < count; ++c) out[c] = bits_of(float_of_difference(acc[c], zero_sum) * by);
 }
 
 uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum) {
@@ -130,7 +137,6 @@ uint32_t fixed_float_product(int64_t acc, uint32_t by) {
 #else
 void write_fixed_floats(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,
                         int32_t count, uint32_t* out) {
-  if (sum == 0) return fill(out, count, uint32_t{0}); // the row saw nothing
   const uint32_t by = fixed_float_factor(scale, sum);
   for (int32_t c = 0; c < count; ++c) out[c] = fixed_float_product(int64_t{acc[c]} - zero_sum, by);
 }

@@ -38,11 +38,6 @@ void put_key(int8_t* panels, int32_t key, const int8_t* row, int32_t dim) {
   for (; c < depth; ++c) to[key_at(0, c, depth)] = c < dim ? row[c] : int8_t{0};
 }
 
-void put_value(int8_t* panels, int32_t key, const int8_t* row, int32_t dim) {
-  const int width = up_to(dim, 16);
-  for (int c = 0; c < dim; ++c) panels[value_at(key, c, width)] = row[c];
-}
-
 #if defined(__SSE2__) || defined(__ARM_NEON)
 constexpr bool has_vectors = true;
 #else
@@ -104,49 +99,53 @@ void put_values(int8_t* to, const int8_t* rows, ptrdiff_t stride) {
 }
 #endif
 
-// The same for any number of elements, one by one, from the first of a panel on.
-void put_each_value(int8_t* __restrict to, const int8_t* __restrict rows, ptrdiff_t stride, int count) {
-  const int8_t *a = rows, *b = rows + stride, *c = rows + 2 * stride, *d = rows + 3 * stride;
-  for (int i = 0; i < count; i += 16, to += 15 * 64)
-    for (int j = i; j < i + 16 && j < count; ++j, to += 4)
-      to[0] = a[j], to[1] = b[j], to[2] = c[j], to[3] = d[j];
+// Elements of one key, or of the four of a group, from the first lane of a panel on.
+void put_each_value(int8_t* __restrict to, const int8_t* __restrict row, ptrdiff_t stride, int32_t count,
+                    bool four) {
+  constexpr ptrdiff_t step = value_at(0, 1, 16), to_next_panel = value_at(0, 16, 32) - 16 * step;
+  const int8_t* const end = row + count;
+  for (; row != end; to += to_next_panel) {
+    const int8_t* const last = end - row < 16 ? end : row + 16;
+    if (four) do {
+        to[0] = row[0], to[1] = row[stride], to[2] = row[2 * stride], to[3] = row[3 * stride];
+        to += step;
+      } while (++row != last);
+    else
+      do *to = *row, to += step;
+      while (++row != last);
+  }
 }
 
-// Calls four(key) for four keys that stand in one group of a panel, one(key) for others.
-template <class Four, class One>
-void by_fours(int32_t at, int32_t count, bool fours, Four four, One one) {
-  for (int32_t j = 0; j < count;) {
-    const bool whole = fours && (at + j) % 4 == 0 && count - j >= 4;
-    whole ? four(j) : one(j);
-    j += whole ? 4 : 1;
-  }
+// How many keys from this one on are packed together: four, which stand in one group of a panel, or one.
+int32_t keys_at_once(int32_t key, int32_t left, bool fours) {
+  return fours && key % 4 == 0 && left >= 4 ? 4 : 1;
 }
 
 } // namespace
 
 void pack_fixed_keys(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,
                      int32_t dim) {
-  const auto four = [&](int32_t j) {
-    int8_t* to = panels + key_at(at + j, 0, dim);
-    for (int c = 0; c < dim; c += 16) put_keys(to + 16 * c, rows + j * stride + c, stride);
-  };
-  const auto one = [&](int32_t j) { put_key(panels, at + j, rows + j * stride, dim); };
-  by_fours(at, count, has_vectors && dim % 16 == 0, four, one);
+  for (int32_t n; count > 0; at += n, rows += n * stride, count -= n) {
+    n = keys_at_once(at, count, has_vectors && dim % 16 == 0);
+    int8_t* const to = panels + key_at(at, 0, dim);
+    if (n == 1)
+      put_key(panels, at, rows, dim);
+    else
+      for (int c = 0; c < dim; c += 16) put_keys(to + 16 * c, rows + c, stride);
+  }
 }
 
 void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t stride, int32_t count,
                        int32_t dim) {
   const int width = up_to(dim, 16);
-  const auto four = [&](int32_t j) {
+  for (int32_t n; count > 0; at += n, rows += n * stride, count -= n) {
+    n = keys_at_once(at, count, fixed_panel_order == 1);
     int c = 0;
-    if (has_vectors)
-      for (int8_t* to = panels + value_at(at + j, 0, width); c + 16 <= dim;
-           c += 16, to += value_at(0, 16, 16))
-        put_values(to, rows + j * stride + c, stride);
-    put_each_value(panels + value_at(at + j, c, width), rows + j * stride + c, stride, dim - c);
-  };
-  by_fours(at, count, fixed_panel_order == 1, four,
-           [&](int32_t j) { put_value(panels, at + j, rows + j * stride, dim); });
+    if (has_vectors && n == 4)
+      for (int8_t* to = panels + value_at(at, 0, width); c + 16 <= dim; c += 16, to += value_at(0, 16, 16))
+        put_values(to, rows + c, stride);
+    put_each_value(panels + value_at(at, c, width), rows + c, stride, dim - c, n == 4);
+  }
 }
 
 // Packs the block behind those that stand in scratch.

@@ -52,12 +52,18 @@ static inline int32_t limited_word(int32_t t) {
 #endif
 }
 
-// A sink is a key without a value that comes before all others. Returns its weight, under a reference that is
-// at least the sink's own: where a row begins, and once more where it ends, under the last reference.
-static inline uint32_t weigh_sink(const fixed_plan& p, fixed_row& r) {
-  if (!p.has_sinks()) return 0;
+// The octaves of a sink, and a reference that is at least its own.
+static inline int32_t take_sink(const fixed_plan& p, fixed_row& r) {
   const int32_t t = limited_word(p.sinks.data[r.q_head]);
   if (r.reference < reference_of(t)) r.reference = reference_of(t);
+  return t;
+}
+
+// A sink is a key without a value that comes before all others. Returns its weight: where a row begins, and once
+// more where it ends, under the last reference.
+static inline uint32_t weigh_sink(const fixed_plan& p, fixed_row& r) {
+  if (!p.has_sinks()) return 0;
+  const int32_t t = take_sink(p, r);
   return static_cast<uint32_t>(weight_of(static_cast<uint32_t>(below(r.reference, t))));
 }
 

@@ -15,6 +15,7 @@ struct dsp_core {
   static constexpr int most_rows = 2;
   static constexpr int panel_alignment = 4, query_alignment = 4; // of LDRD and of LDR
   static constexpr bool scales_fours = true, scales_and_narrows = true;
+  static constexpr int weigh_step = 4; // keys
   // Four elements of a row stand in the order that SXTB16 gives to bytes: 0 2 1 3.
   static int place(int rows, int g, int i) { return (i & ~3) * rows + g * 4 + ((i & 1) << 1 | (i & 2) >> 1); }
 

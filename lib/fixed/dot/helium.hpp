@@ -49,6 +49,10 @@ struct helium_dot : helium_writer {
     for (; from < to; from += 4) vstrwq_p_s32(s + from, all, vctp32q(static_cast<uint32_t>(to - from)));
   }
 
+  static uint32_t weigh_sink(const fixed_plan& p, fixed_row& r, int32_t*, void*) {
+    return fixed::weigh_sink(p, r);
+  }
+
   template <class Start>
   static FOVEA_COMPACT void score(int, const int8_t* q, const int8_t* keys, int, int depth, int, Start start,
                                   int32_t* s) {

@@ -91,7 +91,7 @@ struct plain_dot : Core {
   }
 
   // Sixteen sums, shifted and rounded.
-  static FOVEA_COMPACT void add_shifted(int32_t* to, const int32_t* from, int down) {
+  FOVEA_HOT static void add_shifted(int32_t* to, const int32_t* from, int down) {
 #pragma GCC unroll 1
     for (int i = 0; i < 16; ++i) to[i] += ((from[i] >> (down - 1)) + 1) >> 1;
   }
@@ -125,17 +125,32 @@ struct plain_dot : Core {
     return weigh_row(t, keys, base, to + Core::place(rows, g, 0), rows, sum);
   }
 
-  // Weights of keys from .. to - 1.
+  // The weight of a sink is that of a key alone.
+  static uint32_t weigh_sink(const fixed_plan& p, fixed_row& r, int32_t* t, void* weights) {
+    for (int i = 1; i < Core::weigh_step; ++i) t[i] = fixed_absent;
+    *t = take_sink(p, r);
+    uint32_t sum = 0;
+    weigh_row(t, Core::weigh_step, left_shift(r.reference, 16), static_cast<element*>(weights), 1, sum);
+    return sum;
+  }
+
+  // Weights of keys from .. to - 1. Those of all others are 0.
   FOVEA_HOT static void scale_weights(element* weights, int rows, int g, const int16_t* by, int from,
                                       int to) {
     if constexpr (Core::scales_fours) {
-      element* four = weights + Core::place(rows, g, 0);
-      if (from == 0)
-        for (; from + 4 <= to; from += 4, four += 4 * rows) Core::scale_four(four, by + from);
-    }
-    for (; from < to; ++from) {
-      element& weight = weights[Core::place(rows, g, from)];
-      weight = static_cast<element>(multiply_round(weight, by[from]));
+      int i = from & ~3;
+      element* four = weights + Core::place(rows, g, i);
+      for (; i < to; i += 4, four += 4 * rows) {
+        int16_t some[4];
+        const bool all = from <= i && i + 4 <= to; // else some factors are not there
+        for (int j = i; !all && j < i + 4; ++j) some[j - i] = from <= j && j < to ? by[j] : int16_t{0};
+        Core::scale_four(four, all ? by + i : some);
+      }
+    } else {
+      for (; from < to; ++from) {
+        element& weight = weights[Core::place(rows, g, from)];
+        weight = static_cast<element>(multiply_round(weight, by[from]));
+      }
     }
   }
 
@@ -234,6 +249,7 @@ struct lane_tiles {
 template <class Element, class Core>
 struct plain_weights {
   static constexpr bool scales_fours = false;
+  static constexpr int weigh_step = 1;             // keys
   static constexpr bool scales_and_narrows = true; // output, in one loop
   static constexpr int panel_alignment = 1, query_alignment = 1;
   static FOVEA_COMPACT void high_pair(int32_t*& x, int32_t multiplier, int up) { // and moves on behind it
