@@ -57,9 +57,9 @@ FOVEA_ONCE int32_t check_tensor(const tensor_place& x, const tensor_counts& n, f
     if (__builtin_add_overflow(bytes.begin, static_cast<uintptr_t>(size), &bytes.end)) return FOVEA_OVERFLOW;
     if (size) {
       if (!x.data) return FOVEA_NULL;
-      for (const byte_range& r : p.written)
-        if (meet(bytes, r))
-          return argument = &r == p.written ? FOVEA_ARG_SCRATCH : FOVEA_ARG_OUT, FOVEA_OVERLAP;
+      const auto meets = [&](const byte_range& r) { return r.begin < bytes.end && bytes.begin < r.end; };
+      if (meets(p.written[0])) return argument = FOVEA_ARG_SCRATCH, FOVEA_OVERLAP;
+      if (meets(p.written[1])) return argument = FOVEA_ARG_OUT, FOVEA_OVERLAP;
       if (n.argument == FOVEA_ARG_OUT) {
         if (!rows_apart(n, head, token)) return FOVEA_STRIDE;
         p.written[1] = bytes;
