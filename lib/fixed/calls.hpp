@@ -53,15 +53,18 @@ bool make_workspace(const fixed_plan& p, void* scratch, size_t size, fixed_works
   return true;
 }
 
-// Units of one KV head. Rows fit 32 bits, where shifts are short: a plan refuses more, and more units than any
-// index are none that a part comes after.
-struct fixed_units {
-  static constexpr int pieces = 1;
-  int32_t per_piece;
-};
 int32_t tiles_of(int32_t rows, int shift) { return (rows + (1 << shift) - 1) >> shift; }
-fixed_units units_of_call(const fovea_fixed_attention& a, int64_t rows) {
-  return {rows > fixed_greatest_count ? INT32_MAX : tiles_of(static_cast<int32_t>(rows), unit_shift(a.keys))};
+
+// comes_after_work in 32 bits: of more rows than a plan takes, or of more units than there are indices, it answers no.
+bool is_idle(const fovea_fixed_attention& a) {
+  if (a.part.index < 1 || a.part.index >= a.part.count) return false;
+  const int32_t kv_heads = a.kv_heads ? a.kv_heads : a.q_heads;
+  if (kv_heads < 1 || a.q_heads < kv_heads || a.queries < 0 || a.keys < 0) return false;
+  int32_t rows, units;
+  if (__builtin_mul_overflow(a.queries, quotient(a.q_heads, kv_heads), &rows) || rows > fixed_greatest_count)
+    return false;
+  return !__builtin_mul_overflow(tiles_of(rows, unit_shift(a.keys)), kv_heads, &units) &&
+         units <= a.part.index;
 }
 
 // Units are in the order of KV heads, then of rows. A part takes a contiguous run of about as many as others.
@@ -91,9 +94,7 @@ void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
 
 template <const fixed_offer& Offer>
 FOVEA_ONCE int32_t attend_fixed(const fovea_fixed_attention* call, void* scratch, size_t scratch_size) {
-  if (features::parts && call &&
-      comes_after_work(*call, [&](int64_t rows) { return units_of_call(*call, rows); }))
-    return FOVEA_OK;
+  if (features::parts && call && is_idle(*call)) return FOVEA_OK;
   fixed_plan p;
   byte_range& bytes = p.written[0];
   bytes.begin = reinterpret_cast<uintptr_t>(scratch),
