@@ -160,11 +160,7 @@ class compact_rows {
       p_.offer->octaves_by_key(*job_.panels, r, block, r.seen, s);
     else
       by = Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
-    if (!r.whole) {
-      Dot::hide(s, 0, r.seen.first, by.absent());
-      Dot::hide(s, r.seen.head, r.seen.from, by.absent());
-      Dot::hide(s, r.seen.to, keys(), by.absent());
-    }
+    if (!r.whole) Dot::hide_unseen(s, r.seen, keys(), by.absent());
     if (r.reference == fixed_lowest_reference) raise(r, by);
     while (!Dot::weigh(s, keys(), by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum))
       raise(r, by);

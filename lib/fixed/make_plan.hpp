@@ -21,9 +21,10 @@ int32_t check_dims(const fovea_fixed_attention& a, fixed_plan& p) {
 
 template <const fixed_offer& Offer>
 int32_t check_types(const fovea_fixed_attention& a, fixed_plan& p) {
-  p.s16 = offered<Offer>::s16 && a.q.dtype == FOVEA_FIXED_S16, p.out_type = a.out.dtype;
-  p.panels = !offered<Offer>::rows || a.k.layout == FOVEA_PANELS;
+  p.out_type = a.out.dtype;
+  p.panels = !offered<Offer>::rows || a.k.layout & FOVEA_PANELS;
   if constexpr (offered<Offer>::s16) {
+    p.s16 = a.q.dtype == FOVEA_FIXED_S16, p.fine_weights = p.s16 && a.weight_bits == 22;
     if (a.k.dtype != a.q.dtype) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
     if (a.v.dtype != a.q.dtype) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
     if (p.s16 && p.out_type < FOVEA_FIXED_S16) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
@@ -32,10 +33,9 @@ int32_t check_types(const fovea_fixed_attention& a, fixed_plan& p) {
   if (offered<Offer>::rows && a.v.layout != a.k.layout) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
   if (offered<Offer>::panels(p) && a.first_key % fixed_block != 0)
     return refusal(FOVEA_ALIGN, FOVEA_ARG_FIRST_KEY);
-  p.fine_weights = offered<Offer>::is_s16(p) && a.weight_bits == 22;
-  if (a.weight_bits && a.weight_bits != 15 && !p.fine_weights)
-    return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
-  return FOVEA_OK;
+  return offered<Offer>::s16 && a.weight_bits > 15 && !p.fine_weights
+             ? refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS)
+             : int32_t{FOVEA_OK};
 }
 
 constexpr bool within(int32_t x, int32_t low, int32_t high) { return low <= x && x <= high; }
@@ -81,13 +81,8 @@ constexpr uint32_t least_f32_exponent = 127 - 86;
 template <const fixed_offer& Offer>
 bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
   const bool floats = offered<Offer>::floats && p.out_type == FOVEA_FIXED_F32;
-  constexpr int of_scores = 3;
-  if constexpr (offered<Offer>::floats) {
-    if (check_numbers<make_scale_ranges<Offer>, 0, of_scores>(&x)) return false;
-    if (!floats && check_numbers<make_scale_ranges<Offer>, of_scores>(&x)) return false;
-  } else if (check_numbers<make_scale_ranges<Offer>>(&x)) {
-    return false;
-  }
+  constexpr int of_scores = 3, all = 5;
+  if (check_numbers<make_scale_ranges<Offer>>(&x, floats ? of_scores : all)) return false;
   if (offered<Offer>::s16 && !p.s16 && x.score_pre_shift) return false;
   if (!octaves_fit<Offer>(p, x)) return false;
   // A float is positive, finite, and normal also when divided by the largest sum of weights.

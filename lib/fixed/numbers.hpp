@@ -1,5 +1,5 @@
 // The numbers of an integer call that must lie in a range, as a table: a word of the call, its range, and the
-// status when it lies outside. On cores such as Cortex-M4 a loop walks the table, which takes a third of the
+// status when it lies outside. 0 says that an option is not used, so it is refused only where a range begins with 1. On cores such as Cortex-M4 a loop walks the table, which takes a third of the
 // flash of a condition for each row; elsewhere, where calls take less time or loops more, rows become
 // conditions.
 #pragma once
@@ -16,10 +16,10 @@ namespace {
 constexpr uint32_t range_widths[] = {0,
                                      1,
                                      2,
+                                     22 - 15,
                                      24,
                                      30,
                                      50,
-                                     FOVEA_CAUSAL | FOVEA_POSITION | FOVEA_WINDOW,
                                      255,
                                      fixed_greatest_dim - 1,
                                      fixed_greatest_dim,
@@ -61,34 +61,34 @@ struct number_ranges {
 using any_word = int32_t __attribute__((may_alias));
 static_assert(sizeof(fovea_fixed_attention) / sizeof(any_word) <= 256);
 
-inline int32_t check_number(const any_word* words, const number_range& x) {
+inline bool is_in_range(const any_word* words, const number_range& x) {
+  if (words[x.at] == 0 && x.least != 1) return true; // as most are, so sooner
   const uint32_t above = static_cast<uint32_t>(words[x.at]) - static_cast<uint32_t>(int32_t{x.least});
-  return above > range_widths[x.width_and_reason & 15] ? refusal(x.width_and_reason >> 4, x.argument)
-                                                       : int32_t{FOVEA_OK};
+  return above <= range_widths[x.width_and_reason & 15];
 }
+constexpr int32_t refusal_by(const number_range& x) { return refusal(x.width_and_reason >> 4, x.argument); }
 
 #if FOVEA_WITH_FIXED_DSP || FOVEA_WITH_FIXED_COMPACT || FOVEA_WITH_FIXED_THUMB
 FOVEA_ONCE int32_t walk(const any_word* words, const number_range* x, const number_range* end) {
   do {
-    if (words[x->at] == 0 && x->least <= 0) continue; // as most are, so sooner
-    if (const int32_t s = check_number(words, *x)) return s;
+    if (!is_in_range(words, *x)) return refusal_by(*x);
   } while (++x != end);
   return FOVEA_OK;
 }
-template <class Table, int From, int To, size_t... Row>
-int32_t check_rows(const any_word* words, std::index_sequence<Row...>) {
-  return walk(words, Table::rows.at + From, Table::rows.at + To);
+template <class Table, size_t... Row>
+int32_t check_rows(const any_word* words, int count, std::index_sequence<Row...>) {
+  return walk(words, Table::rows.at, Table::rows.at + count);
 }
 #else
 template <class Table, int Row>
 int32_t check_row(const any_word* words) {
   constexpr number_range x = Table::rows.at[Row];
-  return check_number(words, x);
+  return is_in_range(words, x) ? int32_t{FOVEA_OK} : refusal_by(x);
 }
-template <class Table, int From, int To, size_t... Row>
-int32_t check_rows(const any_word* words, std::index_sequence<Row...>) {
+template <class Table, size_t... Row>
+int32_t check_rows(const any_word* words, int count, std::index_sequence<Row...>) {
   int32_t s = FOVEA_OK;
-  static_cast<void>(((s = check_row<Table, From + Row>(words)) || ...));
+  static_cast<void>(((static_cast<int>(Row) == count || (s = check_row<Table, Row>(words))) || ...));
   return s;
 }
 #endif
@@ -107,11 +107,11 @@ struct ranges_of {
   static constexpr exactly rows = cut();
 };
 
-// Of those rows of a table.
-template <number_ranges (&Make)(), int From = 0, int To = ranges_of<Make>::made.count>
-int32_t check_numbers(const void* of) {
-  return check_rows<ranges_of<Make>, From, To>(static_cast<const any_word*>(of),
-                                               std::make_index_sequence<To - From>());
+// Of so many rows of a table.
+template <number_ranges (&Make)()>
+int32_t check_numbers(const void* of, int count = ranges_of<Make>::made.count) {
+  return check_rows<ranges_of<Make>>(static_cast<const any_word*>(of), count,
+                                     std::make_index_sequence<ranges_of<Make>::made.count>());
 }
 
 template <class Pointer>
@@ -154,6 +154,7 @@ constexpr number_ranges make_ranges() {
   x.in(offsetof(call, queries), 0, most, FOVEA_SIZE, FOVEA_ARG_QUERIES);
   x.in(offsetof(call, keys), 0, most, FOVEA_SIZE, FOVEA_ARG_KEYS);
   x.in(offsetof(call, first_key), 0, most, FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
+  x.in(offsetof(call, weight_bits), 15, has::s16 ? 22 : 15, FOVEA_UNSUPPORTED, FOVEA_ARG_WEIGHTS);
   x.in(offsetof(call, max_keys), 0, fixed_most_keys, FOVEA_RANGE, FOVEA_ARG_KEYS);
   if (features::kept_keys) {
     x.in(offsetof(call, prefix), 0, INT32_MAX, FOVEA_RANGE, FOVEA_ARG_PREFIX);

@@ -43,7 +43,12 @@ struct helium_dot : helium_writer {
     return {};
   }
 
-  // Scores from .. to - 1.
+  // Scores of keys that a row does not see.
+  static FOVEA_COMPACT void hide_unseen(int32_t* s, const seen_of_block& seen, int keys, int32_t absent) {
+    hide(s, 0, seen.first, absent);
+    hide(s, seen.head, seen.from, absent);
+    hide(s, seen.to, keys, absent);
+  }
   FOVEA_COLD static void hide(int32_t* s, int from, int to, int32_t absent) {
     const int32x4_t all = vdupq_n_s32(absent);
     for (; from < to; from += 4) vstrwq_p_s32(s + from, all, vctp32q(static_cast<uint32_t>(to - from)));

@@ -60,9 +60,13 @@ struct plain_dot : Core {
     return top;
   }
 
-  // Scores from .. to - 1.
-  static FOVEA_COMPACT void hide(int32_t* s, int from, int to, int32_t absent) {
-    for (; from < to; ++from) s[from] = absent;
+  // Scores of keys that a row does not see.
+  static FOVEA_COMPACT void hide_unseen(int32_t* s, const seen_of_block& seen, int keys, int32_t absent) {
+    for (int key = 0;; s[key++] = absent) {
+      if (key == seen.first) key = seen.head;
+      if (key == seen.from) key = seen.to;
+      if (key >= keys) return;
+    }
   }
 
   template <class Start>
