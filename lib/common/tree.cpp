@@ -1,4 +1,5 @@
 // The path of a query in a tree of drafts.
+#define FOVEA_SOURCE_FOR_SIZE 1
 #include "common/build.hpp"
 
 #include "common/tree.hpp"

@@ -73,11 +73,9 @@ int32_t check_visibility(const Call& a, visibility& s) {
 
 template <class Plan>
 static inline int32_t check_part(const fovea_part& part, Plan& p) {
-  const bool all = part.index == 0 && part.count == 0;
-  if (!all && (part.index < 0 || part.index >= part.count)) return refusal(FOVEA_RANGE, FOVEA_ARG_PART);
   p.part = part.index;
-  p.parts = all ? 1 : part.count;
-  return FOVEA_OK;
+  p.parts = part.count ? part.count : 1;
+  return part.index < 0 || part.index >= p.parts ? refusal(FOVEA_RANGE, FOVEA_ARG_PART) : int32_t{FOVEA_OK};
 }
 
 // Rows of an output must not share an element: tokens lie within heads, or heads within tokens.

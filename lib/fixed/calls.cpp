@@ -1,4 +1,5 @@
 // The calls of integer attention that offer everything.
+#define FOVEA_SOURCE_FOR_SIZE 1
 #include "common/build.hpp"
 
 #include "fixed/calls.hpp"

@@ -33,8 +33,8 @@ template <const fixed_offer& Offer>
 struct fixed_workspace {
   unsigned char* tile;
   int8_t* room;
-  int32_t rows;
-  bool whole, arranged;
+  int32_t rows, blocks; // of a tile; that are packed at a time
+  bool arranged;
 };
 
 template <const fixed_offer& Offer>
@@ -46,7 +46,8 @@ bool make_workspace(const fixed_plan& p, void* scratch, size_t size, fixed_works
   while ((tile = p.kernel->scratch(p, w.rows)) + block > room)
     if (--w.rows == 0) return false;
   w.arranged = packs<Offer>(p) && wants_arranged(p) && block_bytes(p, true) <= room - tile;
-  w.whole = packs<Offer>(p) && block_bytes(p, w.arranged) * fixed_blocks_of(p) <= room - tile;
+  w.blocks = packs<Offer>(p) ? static_cast<int32_t>(fixed_blocks_of(p)) : 0;
+  if (block_bytes(p, w.arranged) * static_cast<size_t>(w.blocks) > room - tile) w.blocks = 1;
   unsigned char* at = static_cast<unsigned char*>(scratch);
   at += (alignment - reinterpret_cast<uintptr_t>(at) % alignment) % alignment;
   w.tile = at, w.room = reinterpret_cast<int8_t*>(at + tile);
@@ -71,7 +72,7 @@ bool is_idle(const fovea_fixed_attention& a) {
 template <const fixed_offer& Offer>
 void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
   if (p.rows == 0) return; // however many heads
-  fixed_panels panels(p, w.room, w.whole, w.arranged);
+  fixed_panels panels(p, w.room, w.blocks, w.arranged);
   int32_t kv_head = 0, row = 0, left = p.kv_heads, tiles = 1, shift = 30; // one tile is all rows of a head
   if (features::parts && p.parts > 1) {
     shift = unit_shift(p.see.end - p.see.first_key);

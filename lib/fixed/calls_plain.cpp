@@ -1,5 +1,6 @@
 // The least of integer attention: bytes, K and V in panels, integer output, no tables. A program that calls
 // it links nothing else.
+#define FOVEA_SOURCE_FOR_SIZE 1
 #include "common/build.hpp"
 
 #include "fixed/calls.hpp"

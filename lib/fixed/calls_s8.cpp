@@ -1,4 +1,5 @@
 // Integer attention on bytes only: a program that calls it links no 16-bit attention.
+#define FOVEA_SOURCE_FOR_SIZE 1
 #include "common/build.hpp"
 
 #include "fixed/calls.hpp"

@@ -62,15 +62,15 @@ enum kind_of_rows { of_keys, of_values, of_multipliers, of_value_weights, kinds_
 class fixed_panels {
  public:
   // room: for the keys, then the values of one block, or of all.
-  fixed_panels(const fixed_plan& p, int8_t* room, bool whole, bool arranged)
-      : p_(p), room_(room), whole_(whole), arranged_(arranged) {}
+  fixed_panels(const fixed_plan& p, int8_t* room, int32_t blocks, bool arranged)
+      : p_(p), room_(room), room_blocks_(blocks), arranged_(arranged) {}
   void turn_to(int32_t kv_head) { kv_head_ = kv_head, first_ = block_of(p_.see.first_key), blocks_ = 0; }
   // Panels of the caller in one piece.
   void stay_in_place() {
     blocks_ = INT32_MAX;
     starts_[of_keys] = p_.k().row(kv_head_, 0), starts_[of_values] = p_.v().row(kv_head_, 0);
   }
-  bool one_at_a_time() const { return !p_.panels && !whole_; }
+  bool one_at_a_time() const { return !p_.panels && room_blocks_ == 1; }
   bool arranged() const { return arranged_; } // as the kernel wants them
 
   // Makes the piece current that holds a block of 64 keys, counted from absolute key 0. With one_at_a_time it is
@@ -125,7 +125,8 @@ class fixed_panels {
                              const seen_of_block& seen, int32_t* s);
   const fixed_plan& p_;
   int8_t* room_;
-  bool whole_, arranged_;
+  int32_t room_blocks_; // 1: one at a time
+  bool arranged_;
   int32_t kv_head_ = 0;
   int32_t first_ = 0, blocks_ = 0;    // that the piece holds; of scratch, those packed so far
   int32_t end_ = 0;                   // behind the last key that has numbers in tables

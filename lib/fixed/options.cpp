@@ -1,5 +1,6 @@
 // What only some calls need: options that touch single keys (masks, biases, ALiBi, a scale for each key, zero
 // points of q), sinks, and float output.
+#define FOVEA_SOURCE_FOR_SIZE 1
 #include "common/build.hpp"
 
 #include "common/bits.hpp"

@@ -1,4 +1,5 @@
 // Rows of int8 into panels, as a cache does at append and as calls do in scratch.
+#define FOVEA_SOURCE_FOR_SIZE 1
 #include "common/build.hpp"
 
 #include <cstring>
@@ -167,9 +168,8 @@ void fixed_panels::find_piece(fixed_panels& x, int32_t block) {
   if (p.panels) {
     x.stay_in_place();
   } else {
-    if (!x.whole_) x.first_ = block, x.blocks_ = 0;
-    const ptrdiff_t blocks = x.whole_ ? static_cast<ptrdiff_t>(fixed_blocks_of(p)) : 1;
-    x.starts_[of_keys] = x.room_, x.starts_[of_values] = x.room_ + blocks * x.block_bytes(of_keys);
+    if (x.room_blocks_ == 1) x.first_ = block, x.blocks_ = 0;
+    x.starts_[of_keys] = x.room_, x.starts_[of_values] = x.room_ + x.room_blocks_ * x.block_bytes(of_keys);
     do x.pack(); // a row may skip blocks, never go back: what it skips others may see
     while (block - x.first_ >= ++x.blocks_);
   }

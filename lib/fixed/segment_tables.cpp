@@ -1,4 +1,5 @@
 // Segments of integer calls: validation, and where the rows of their keys stand.
+#define FOVEA_SOURCE_FOR_SIZE 1
 #include "common/build.hpp"
 
 #include "common/segments.hpp"

@@ -1,4 +1,5 @@
 // Validation of tables: the numbers for heads, keys or rows that options point at.
+#define FOVEA_SOURCE_FOR_SIZE 1
 #include "common/build.hpp"
 
 #include "fixed/kernel.hpp"

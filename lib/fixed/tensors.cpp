@@ -1,4 +1,5 @@
 // Where tensors and tables of integer calls stand, whatever their strides are: byte ranges without overflow.
+#define FOVEA_SOURCE_FOR_SIZE 1
 #include "common/build.hpp"
 
 #include "fixed/kernel.hpp"
