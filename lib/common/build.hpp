@@ -39,6 +39,7 @@
 #if !FOVEA_HAS_SYSTEM && defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && __ARM_ARCH >= 7
 #define FOVEA_FOR_SPEED __attribute__((optimize("O2", "fp-contract=off", "no-branch-count-reg")))
+#define FOVEA_FOR_SIZE __attribute__((optimize("no-move-loop-invariants", "no-schedule-insns2")))
 #if !FOVEA_EXACT_FLAGS && !defined(FOVEA_SOURCE_FOR_SPEED)
 #pragma GCC optimize("Os", "fp-contract=off", "no-branch-count-reg")
 #endif
@@ -48,6 +49,7 @@
 #endif
 #else
 #define FOVEA_FOR_SPEED
+#define FOVEA_FOR_SIZE
 #endif
 
 // 4. Kernels: FOVEA_WITH_<ISA> is 1 for those that this build holds. The files of all others become empty.

@@ -208,7 +208,7 @@ class compact_rows {
 };
 
 template <class Dot>
-FOVEA_COLD void attend_compact(const fixed_job& job) {
+FOVEA_COLD FOVEA_FOR_SIZE void attend_compact(const fixed_job& job) {
   compact_rows<Dot>(job).attend();
 }
 
