@@ -56,16 +56,15 @@ bool make_workspace(const fixed_plan& p, void* scratch, size_t size, fixed_works
 
 int32_t tiles_of(int32_t rows, int shift) { return (rows + (1 << shift) - 1) >> shift; }
 
-// comes_after_work in 32 bits: of more rows than a plan takes, or of more units than there are indices, it answers no.
+// comes_after_work, without units of more rows than a plan takes.
 bool is_idle(const fovea_fixed_attention& a) {
   if (a.part.index < 1 || a.part.index >= a.part.count) return false;
   const int32_t kv_heads = a.kv_heads ? a.kv_heads : a.q_heads;
   if (kv_heads < 1 || a.q_heads < kv_heads || a.queries < 0 || a.keys < 0) return false;
-  int32_t rows, units;
-  if (__builtin_mul_overflow(a.queries, quotient(a.q_heads, kv_heads), &rows) || rows > fixed_greatest_count)
-    return false;
-  return !__builtin_mul_overflow(tiles_of(rows, unit_shift(a.keys)), kv_heads, &units) &&
-         units <= a.part.index;
+  const int32_t group = multiplies_slowly && kv_heads == a.q_heads ? 1 : quotient(a.q_heads, kv_heads);
+  const int64_t rows = int64_t{a.queries} * group;
+  return rows <= fixed_greatest_count &&
+         int64_t{tiles_of(static_cast<int32_t>(rows), unit_shift(a.keys))} * kv_heads <= a.part.index;
 }
 
 // Units are in the order of KV heads, then of rows. A part takes a contiguous run of about as many as others.

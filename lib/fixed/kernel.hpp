@@ -127,9 +127,9 @@ class fixed_panels {
   int8_t* room_;
   int32_t room_blocks_; // 1: one at a time
   bool arranged_;
-  int32_t kv_head_ = 0;
-  int32_t first_ = 0, blocks_ = 0;    // that the piece holds; of scratch, those packed so far
-  int32_t end_ = 0;                   // behind the last key that has numbers in tables
+  int32_t kv_head_;
+  int32_t first_, blocks_;            // that the piece holds; of scratch, those packed so far
+  int32_t end_;                       // behind the last key that has numbers in tables
   const void* starts_[kinds_of_rows]; // of the first block
 };
 

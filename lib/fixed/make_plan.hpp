@@ -113,15 +113,15 @@ inline const int16_t* parents_of(const fovea_fixed_attention& a) {
 }
 
 // Within the numbers that keys from any query on may have.
-inline int32_t limited_sum(int32_t a, int32_t b) {
 #if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_SAT)
-  return __builtin_arm_ssat(__builtin_arm_qadd(a, b), 31);
+inline int32_t limited_sum(int32_t a, int32_t b) { return __builtin_arm_ssat(__builtin_arm_qadd(a, b), 31); }
 #else
+FOVEA_ONCE int32_t limited_sum(int32_t a, int32_t b) {
   int32_t x;
   if (__builtin_add_overflow(a, b, &x)) x = a < 0 ? INT32_MIN : INT32_MAX;
   return x < -beyond_keys ? -beyond_keys : x >= beyond_keys ? beyond_keys - 1 : x;
-#endif
 }
+#endif
 
 int32_t check_seen(const fovea_fixed_attention& a, fixed_visibility& see) {
   if (!features::trees && parents_of(a)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_PARENT);

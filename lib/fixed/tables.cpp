@@ -52,26 +52,28 @@ int32_t check_fixed_tables(const call& a, fixed_plan& p) {
   tensor_counts n;
   byte_rows rows;
   p.octaves_by_key = p.zero_q != 0;
-  for (int i = 0; i < table_count; ++i) {
-    const table_kind& t = kinds[i];
-    tensor_place& table = reinterpret_cast<tensor_place*>(&p.head_scales)[i];
-    table = *reinterpret_cast<const tensor_place*>(reinterpret_cast<const void* const*>(&a) + t.at);
-    if (!table.data) continue;
-    p.octaves_by_key |= t.by_key;
-    n = {a.q_heads, 1, t.numbers ? t.numbers : a.keys, t.shift, t.argument};
-    if (t.kind == per_row) {
-      if (!table.head_stride) n.heads = 1;
-      if (table.token_stride || a.queries == 0) n.tokens = a.queries;
+  tensor_place* table = reinterpret_cast<tensor_place*>(&p.head_scales);
+  for (const table_kind* t = kinds; t != kinds + table_count; ++t, ++table) {
+    *table = *reinterpret_cast<const tensor_place*>(reinterpret_cast<const void* const*>(&a) + t->at);
+    if (!table->data) continue;
+    p.octaves_by_key |= t->by_key;
+    n = {a.q_heads, 1, t->numbers ? t->numbers : a.keys, t->shift, t->argument};
+    if (t->kind == per_row) {
+      if (!table->head_stride) n.heads = 1;
+      if (table->token_stride || a.queries == 0) n.tokens = a.queries;
     } else {
-      table.token_stride = 0;
-      if (t.kind == per_head) table.head_stride = 0;
-      if (t.kind == per_key) n.heads = p.kv_heads, table.head_stride = stride_or(table.head_stride, n.row);
+      table->token_stride = 0;
+      if (t->kind == per_head) {
+        table->head_stride = 0;
+      } else {
+        n.heads = p.kv_heads, table->head_stride = stride_or(table->head_stride, n.row);
+        if (p.in_segments()) {
+          if (t != kinds + sums) continue; // segments say where the others are
+          n.argument = FOVEA_ARG_KEY_SUMS;
+        }
+      }
     }
-    if (features::segments && a.segments) {
-      if (i == multipliers || i == weights) continue; // they say where
-      if (i == sums) n.argument = FOVEA_ARG_KEY_SUMS;
-    }
-    if (const int32_t s = check_tensor(table, n, p, rows)) return s;
+    if (const int32_t s = check_tensor(*table, n, p, rows)) return s;
   }
   if (!p.zero_q) p.sums.data = nullptr;
   p.tree.parents = nullptr;
