@@ -63,8 +63,8 @@ FOVEA_ONCE void octaves_with_terms(terms_of o, const multipliers_of& x, int32_t*
 }
 
 FOVEA_ONCE void hide_where_zero(const uint8_t* mask, int count, int32_t* t) {
-  for (int i = 0; i < count; ++i)
-    if (!mask[i]) t[i] = fixed_absent;
+  for (const int32_t* const end = t + count; t != end; ++t)
+    if (!*mask++) *t = fixed_absent;
 }
 
 template <class T>
@@ -126,7 +126,8 @@ void write_fixed_floats(const int32_t* acc, uint32_t sum, int32_t zero_sum, cons
                         int32_t count, uint32_t* out) {
   // A row that saw nothing must not raise the flag of a division by zero, which may interrupt.
   const float by = float_of(scale.f32_scale) / static_cast<float>(sum ? sum : 1);
-  for (int32_t c = 0; c < count; ++c) out[c] = bits_of(float_of_difference(acc[c], zero_sum) * by);
+  for (const int32_t* const end = acc + count; acc != end; ++acc)
+    *out++ = bits_of(float_of_difference(*acc, zero_sum) * by);
 }
 
 uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum) {

@@ -102,8 +102,9 @@ struct fixed_plan {
   draft_tree tree;
   // Tables, in the order of `kinds` in tables.cpp. Strides that a table has no use for are any numbers.
   table_of<fovea_fixed_scale> head_scales;
-  table_of<int32_t> multipliers, sums;
+  table_of<int32_t> multipliers;
   table_of<int16_t> value_weights;
+  table_of<int32_t> sums;
   table_of<uint8_t> mask;
   table_of<int32_t> bias, alibi, sinks;
   byte_range written[2] =

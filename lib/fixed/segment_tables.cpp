@@ -12,6 +12,8 @@ namespace {
 static_assert(offsetof(fovea_segment, v) == of_values * sizeof(void*) &&
               offsetof(fovea_segment, key_multipliers) == of_multipliers * sizeof(void*) &&
               offsetof(fovea_segment, value_weights) == of_value_weights * sizeof(void*) &&
+              offsetof(fixed_plan, value_weights) - offsetof(fixed_plan, multipliers) ==
+                  sizeof(tensor_place) &&
               offsetof(fovea_segment, v_head_stride) - offsetof(fovea_segment, k_head_stride) ==
                   sizeof(ptrdiff_t));
 
@@ -21,8 +23,9 @@ struct segment_rows {
   tensor_counts counts;
 };
 FOVEA_ONCE bool rows_of(const fixed_plan& p, const fovea_segment& s, int kind, segment_rows& x) {
-  if (kind == of_multipliers && !p.multipliers.data) return false;
-  if (kind == of_value_weights && !p.value_weights.data) return false;
+  if (kind >= of_multipliers &&
+      !reinterpret_cast<const tensor_place*>(&p.multipliers)[kind - of_multipliers].data)
+    return false;
   x = {{reinterpret_cast<const void* const*>(&s)[kind], s.table_head_stride, 0},
        {p.kv_heads, s.keys, 1, 4 - kind, FOVEA_ARG_SEGMENTS}};
   if (kind >= of_multipliers) return true;

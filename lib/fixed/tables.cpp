@@ -31,12 +31,12 @@ constexpr table_kind kind_at(size_t offset, kind_of_table kind, bool by_key, int
 using call = fovea_fixed_attention;
 static_assert(sizeof(call) / sizeof(void*) <= 256);
 // In the order of the plan; of several wrong ones, the first is named.
-enum { scales, multipliers, sums, weights, mask, bias, alibi, sinks, table_count };
+enum { scales, multipliers, weights, sums, mask, bias, alibi, sinks, table_count };
 constexpr table_kind kinds[table_count] = {
     kind_at(offsetof(call, head_scales), per_head, false, 2, FOVEA_ARG_SCALE, sizeof(fovea_fixed_scale) / 4),
     kind_at(offsetof(call, key_multipliers), per_key, true, 2, FOVEA_ARG_K),
-    kind_at(offsetof(call, key_sums), per_key, false, 2, FOVEA_ARG_K), // it does where q has a zero point
     kind_at(offsetof(call, value_weights), per_key, false, 1, FOVEA_ARG_V),
+    kind_at(offsetof(call, key_sums), per_key, false, 2, FOVEA_ARG_K), // it does where q has a zero point
     kind_at(offsetof(call, mask), per_row, true, 0, FOVEA_ARG_MASK),
     kind_at(offsetof(call, bias), per_row, true, 2, FOVEA_ARG_MASK),
     kind_at(offsetof(call, alibi), per_head, true, 2, FOVEA_ARG_ALIBI, 1),

@@ -144,11 +144,14 @@ struct plain_dot : Core {
     if constexpr (Core::scales_fours) {
       int i = from & ~3;
       element* four = weights + Core::place(rows, g, i);
-      for (; i < to; i += 4, four += 4 * rows) {
+      for (by += i; i < to; i += 4, by += 4, four += 4 * rows) {
         int16_t some[4];
-        const bool all = from <= i && i + 4 <= to; // else some factors are not there
-        for (int j = i; !all && j < i + 4; ++j) some[j - i] = from <= j && j < to ? by[j] : int16_t{0};
-        Core::scale_four(four, all ? by + i : some);
+        const int16_t* x = by;
+        if (i < from || i + 4 > to) { // some factors are not there
+          for (int j = 0; j < 4; ++j) some[j] = from <= i + j && i + j < to ? by[j] : int16_t{0};
+          x = some;
+        }
+        Core::scale_four(four, x);
       }
     } else {
       for (; from < to; ++from) {
@@ -205,11 +208,13 @@ struct plain_dot : Core {
   FOVEA_COLD static void add_bytes(int rows, const element* a, const int8_t* panel, int depth,
                                    int panel_depth, int32_t* to, int stride, int count) {
     alignas(4) int8_t piece[8 * 16];
-    for (int lane = 0; lane < count; lane += 16, panel += 16 * panel_depth)
-      for (int i = 0; i < depth; i += 8) {
-        for (int b = 0; b < 8 * 16; ++b) piece[b] = panel[16 * i + b];
-        add(rows, a + i * rows, piece, 8, 8, to + lane, stride, count - lane < 16 ? count - lane : 16);
+    for (; count > 0; count -= 16, to += 16, panel += 16 * (panel_depth - depth)) {
+      const element* x = a;
+      for (int left = depth; left > 0; left -= 8, x += 8 * rows) {
+        for (int8_t& byte : piece) byte = *panel++;
+        add(rows, x, piece, 8, 8, to, stride, count < 16 ? count : 16);
       }
+    }
   }
 };
 
