@@ -151,15 +151,19 @@ void pack_fixed_values(int8_t* panels, int32_t at, const int8_t* rows, ptrdiff_t
 
 // Packs the block behind those that stand in scratch.
 void fixed_panels::pack() {
-  const int32_t block = first_ + blocks_, first = block * fixed_block, behind = first + fixed_block;
-  const int32_t from = first < p_.see.first_key ? p_.see.first_key : first,
-                end = behind < p_.see.end ? behind : p_.see.end;
-  const int32_t at = from - first, count = end - from, row = from - p_.see.first_key;
+  const fixed_plan& p = p_;
+  const int32_t blocks = blocks_, first = (first_ + blocks) * fixed_block, behind = first + fixed_block;
+  const int32_t from = first < p.see.first_key ? p.see.first_key : first,
+                end = behind < p.see.end ? behind : p.see.end;
+  const int32_t at = from - first, count = end - from, row = from - p.see.first_key;
   const auto rows = [&](const byte_rows& x) { return reinterpret_cast<const int8_t*>(x.row(kv_head_, row)); };
+  const auto room = [&](kind_of_rows kind) {
+    return const_cast<int8_t*>(static_cast<const int8_t*>(starts_[kind])) + blocks * block_bytes(kind);
+  };
   const auto keys = packing().keys ? packing().keys : pack_fixed_keys;
   const auto values = packing().values ? packing().values : pack_fixed_values;
-  keys(const_cast<int8_t*>(found_keys(block)), at, rows(p_.k()), p_.k().token, count, p_.dim);
-  values(const_cast<int8_t*>(found_values(block)), at, rows(p_.v()), p_.v().token, count, p_.v_dim);
+  keys(room(of_keys), at, rows(p.k()), p.k().token, count, p.dim);
+  values(room(of_values), at, rows(p.v()), p.v().token, count, p.v_dim);
 }
 
 void fixed_panels::find_piece(fixed_panels& x, int32_t block) {

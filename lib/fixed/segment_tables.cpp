@@ -43,13 +43,14 @@ int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p) {
   if (const int32_t s = check_segment_count(map)) return s;
   const seen first = seen_by_query(p.see, 0), last = seen_by_query(p.see, a.queries - 1);
   int32_t present = 0, end = a.first_key;
-  bool sees_gap = false;
   for (const fovea_segment* s = map.at;; ++s) {
     const bool behind = s == map.at + map.count;
+    int32_t status = behind ? int32_t{FOVEA_OK} : check_segment(*s, end, p.see.end, fixed_block);
+    if (status) return status;
     const int32_t next = behind ? p.see.end : s->first_key;
-    sees_gap |= next > end && (last.head > end || (last.to > end && first.from < next));
+    if (next > end && (last.head > end || (last.to > end && first.from < next)) && a.queries > 0)
+      return refusal(FOVEA_RANGE, FOVEA_ARG_RING);
     if (behind) break;
-    int32_t status = check_segment(*s, end, p.see.end, fixed_block);
     for (int kind = 0; kind < kinds_of_rows && !status; ++kind) {
       segment_rows x;
       byte_rows rows;
@@ -59,8 +60,7 @@ int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p) {
     present += s->keys;
     end = s->first_key + s->keys;
   }
-  if (present > (a.max_keys ? a.max_keys : 512)) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
-  return a.queries > 0 && sees_gap ? refusal(FOVEA_RANGE, FOVEA_ARG_RING) : int32_t{FOVEA_OK};
+  return present > (a.max_keys ? a.max_keys : 512) ? refusal(FOVEA_SIZE, FOVEA_ARG_KEYS) : int32_t{FOVEA_OK};
 }
 
 // The segment that holds the block; one before it if none does.
