@@ -38,6 +38,7 @@ class compact_rows {
     int place;          // among the rows of this job
     bool whole;         // it sees this block from end to end, by no option
     seen_of_block seen; // of a block that is not whole
+    int first, last;    // keys of the block hold all that it sees
   };
 
  public:
@@ -144,20 +145,24 @@ class compact_rows {
     const int32_t at = block * fixed_block;
     r.by_key = p_.offer->by_key && p_.offer->by_key(p_, block);
     r.whole = r.from <= at && at + fixed_block <= r.to && !r.by_key;
-    return r.whole ? fixed_block : look_closer(block, r);
+    if (r.whole)
+      r.first = 0, r.last = fixed_block;
+    else
+      look_closer(block, r);
+    return r.last;
   }
-  int look_closer(int32_t block, row& r) {
+  void look_closer(int32_t block, row& r) {
     r.seen = seen_in(p_, r, block);
-    return last_of(r.seen);
+    r.first = r.seen.first;
+    r.last = r.seen.from < r.seen.to ? r.seen.to : r.seen.head;
   }
-  static int last_of(const seen_of_block& seen) { return seen.from < seen.to ? seen.to : seen.head; }
 
   // Weights of a row. If a key lies above the reference, the reference rises first.
   void weigh(int32_t block, row& r) {
     int32_t* const s = scores_of(r);
     mapping by{};
     if (r.by_key)
-      p_.offer->octaves_by_key(*job_.panels, r, block, r.seen, s);
+      p_.offer->octaves_by_key(*job_.panels, r, block, r.first, r.last, s);
     else
       by = Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
     if (!r.whole) Dot::hide_unseen(s, r.seen, keys(), by.absent());
@@ -166,7 +171,7 @@ class compact_rows {
       raise(r, by);
     if (p_.value_weights.data)
       p_.offer->scale_weights(weights_, count(), place_of(r), job_.panels->found_value_weights(block),
-                              r.whole ? 0 : r.seen.first, r.whole ? fixed_block : last_of(r.seen));
+                              r.first, r.last);
   }
 
   FOVEA_COLD void raise(row& r, mapping by_scale) {

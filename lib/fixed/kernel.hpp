@@ -16,9 +16,9 @@ struct fixed_offer {
   int32_t (*check_tables)(const fovea_fixed_attention& a, fixed_plan& p);
   // On microcontrollers: weigh_sink, with room for the scores and the weights of a row.
   uint32_t (*weigh_sink)(const fixed_plan& p, fixed_row& r, int32_t* scores, void* weights);
-  // Of the keys of a block from the first to the last seen one. The piece of the block is current.
-  void (*octaves_by_key)(const fixed_panels& panels, const fixed_row& r, int32_t block,
-                         const seen_of_block& seen, int32_t* s);
+  // The scores of keys from .. to - 1 of a block become octaves. The piece of the block is current.
+  void (*octaves_by_key)(const fixed_panels& panels, const fixed_row& r, int32_t block, int from, int to,
+                         int32_t* s);
   void (*write_floats)(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,
                        int32_t count, uint32_t* out);
   bool (*by_key)(const fixed_plan& p, int32_t block); // whether options touch single keys of the block
@@ -121,8 +121,8 @@ class fixed_panels {
   void find_segment(int32_t block);
   void pack();
 
-  friend void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t block,
-                             const seen_of_block& seen, int32_t* s);
+  friend void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t block, int from, int to,
+                             int32_t* s);
   const fixed_plan& p_;
   int8_t* room_;
   int32_t room_blocks_; // 1: one at a time
@@ -169,7 +169,7 @@ uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum); // for
 uint32_t fixed_float_product(int64_t acc, uint32_t by);
 void write_fixed_floats(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,
                         int32_t count, uint32_t* out);
-void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t block, const seen_of_block& seen,
+void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t block, int from, int to,
                     int32_t* s);
 bool by_fixed_key(const fixed_plan& p, int32_t block);
 #if FOVEA_WITH_FIXED_CORTEX_M

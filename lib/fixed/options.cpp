@@ -62,8 +62,8 @@ FOVEA_ONCE void octaves_with_terms(terms_of o, const multipliers_of& x, int32_t*
   } while (t != end);
 }
 
-FOVEA_ONCE void hide_where_zero(const uint8_t* mask, int count, int32_t* t) {
-  for (const int32_t* const end = t + count; t != end; ++t)
+FOVEA_ONCE void hide_where_zero(const uint8_t* mask, int32_t* t, const int32_t* end) {
+  for (; t != end; ++t)
     if (!*mask++) *t = fixed_absent;
 }
 
@@ -74,19 +74,18 @@ const T* row_of(const table_of<T>& x, const fixed_row& r, int32_t n) {
 
 } // namespace
 
-void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t block, const seen_of_block& seen,
+void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t block, int from, int to,
                     int32_t* s) {
   const fixed_plan& p = panels.p_;
-  const int count = (seen.from < seen.to ? seen.to : seen.head) - seen.first;
-  if (count <= 0) return;
-  const int32_t at = block * fixed_block, key = at + seen.first, n = key - p.see.first_key;
-  int32_t* const t = s + seen.first;
+  if (from >= to) return;
+  int32_t *const t = s + from, *const end = s + to;
+  const int32_t at = block * fixed_block, key = at + from, n = key - p.see.first_key;
   if (p.sums.data) {
-    const int32_t* const sums = p.sums.data + panels.kv_head_ * p.sums.head + n;
-    for (int i = 0; i < count; ++i) t[i] = without_zero_q(t[i], p.zero_q, sums[i]);
+    const int32_t* sum = p.sums.data + panels.kv_head_ * p.sums.head + n;
+    for (int32_t* x = t; x != end; ++x) *x = without_zero_q(*x, p.zero_q, *sum++);
   }
   multipliers_of by{&r.scale->score_multiplier, 0, r.scale->score_shift};
-  if (p.multipliers.data) by.at = panels.found_multipliers(block) + seen.first, by.step = 1;
+  if (p.multipliers.data) by.at = panels.found_multipliers(block) + from, by.step = 1;
   const bool in_tree = features::trees && p.tree.parents;
   path_in_block path;
   terms_of terms{features::masks ? row_of(p.bias, r, n) : nullptr, 0, 0, nullptr};
@@ -94,18 +93,18 @@ void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t bloc
   if (in_tree) {
     first = p.tree.first,
     query = find_path(p.tree, query, at, fixed_block, {path.shown, path.behind, &path.special});
-    terms.behind = path.behind + seen.first;
+    terms.behind = path.behind + from;
   }
   if (features::alibi && p.alibi.data) {
     terms.slope = p.alibi.data[r.q_head];
     terms.distance = int64_t{first} + (query - key);
   }
   if (terms.bias || terms.slope)
-    octaves_with_terms(terms, by, t, t + count);
+    octaves_with_terms(terms, by, t, end);
   else
-    octaves_by_multiplier(by, t, t + count);
-  if (features::masks && p.mask.data) hide_where_zero(row_of(p.mask, r, n), count, t);
-  if (in_tree) hide_where_zero(path.shown + seen.first, count, t);
+    octaves_by_multiplier(by, t, end);
+  if (features::masks && p.mask.data) hide_where_zero(row_of(p.mask, r, n), t, end);
+  if (in_tree) hide_where_zero(path.shown + from, t, end);
 }
 
 bool by_fixed_key(const fixed_plan& p, int32_t block) {
@@ -118,8 +117,8 @@ bool by_fixed_key(const fixed_plan& p, int32_t block) {
 inline float float_of_difference(int32_t a, int32_t b) {
   int32_t x;
   if (!__builtin_sub_overflow(a, b, &x)) return static_cast<float>(x);
-  const int64_t wide = int64_t{a} - b;
-  return 2 * static_cast<float>(static_cast<int32_t>(wide >> 1 | (wide & 1)));
+  const int32_t half = (x >> 1) ^ INT32_MIN; // x has lost the sign
+  return 2 * static_cast<float>(half | (x & 1));
 }
 
 void write_fixed_floats(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,

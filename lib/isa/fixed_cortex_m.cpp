@@ -33,7 +33,7 @@ using core_dot = scalar_dot;
 uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r, int32_t* scores, void* weights) {
   return core_dot::weigh_sink(p, r, scores, weights);
 }
-void scale_fixed_weights(void* weights, int rows, int row, const int16_t* by, int from, int to) {
+FOVEA_HOT void scale_fixed_weights(void* weights, int rows, int row, const int16_t* by, int from, int to) {
   core_dot::scale_weights(static_cast<core_dot::element*>(weights), rows, row, by, from, to);
 }
 

@@ -139,8 +139,7 @@ struct plain_dot : Core {
   }
 
   // Weights of keys from .. to - 1. Those of all others are 0.
-  FOVEA_HOT static void scale_weights(element* weights, int rows, int g, const int16_t* by, int from,
-                                      int to) {
+  static void scale_weights(element* weights, int rows, int g, const int16_t* by, int from, int to) {
     if constexpr (Core::scales_fours) {
       int i = from & ~3;
       element* four = weights + Core::place(rows, g, i);
