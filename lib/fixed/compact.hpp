@@ -116,9 +116,11 @@ class compact_rows {
     if (!seen) return;
     keys_ = up_to(seen, Dot::key_step);
     job_.panels->find(block);
-    Dot::score(
-        count(), q_, job_.panels->found_keys(block), depth_of_products(), p_.depth, keys(),
-        [this](int g) { return rows_[g].start; }, s_);
+    r = rows_;
+    do Dot::begin_scores(scores_of(*r), keys(), r->start);
+    while (++r != end);
+    Dot::score(count(), q_, job_.panels->found_keys(block), depth_of_products(), p_.depth, keys(),
+               rows_[0].start, s_);
     r = rows_;
     do weigh(block, *r);
     while (++r != end);
@@ -152,7 +154,13 @@ class compact_rows {
     return r.last;
   }
   void look_closer(int32_t block, row& r) {
-    r.seen = seen_in(p_, r, block);
+    const int32_t at = block * fixed_block;
+    r.seen.first = in_block(p_.see.first_key, at);
+    const int32_t* key = &r.head;
+    int* seen = &r.seen.head;
+#pragma GCC unroll 1
+    do *seen++ = in_block(*key++, at);
+    while (key <= &r.to);
     r.first = r.seen.first;
     r.last = r.seen.from < r.seen.to ? r.seen.to : r.seen.head;
   }

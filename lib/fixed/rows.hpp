@@ -74,13 +74,14 @@ struct seen_of_block {
   bool all() const { return (from == 0 || (first == 0 && head == from)) && to == fixed_block; }
   bool has(int key) const { return (first <= key && key < head) || (from <= key && key < to); }
 };
+// A key counted from the first of a block, as far as the block goes.
+static inline int in_block(int32_t key, int32_t at) {
+  const int32_t n = (key - at) & ~((key - at) >> 31); // 0 when the key comes before the block
+  return n < fixed_block ? n : fixed_block;
+}
 static inline seen_of_block seen_in(const fixed_plan& p, const fixed_row& r, int32_t block) {
   const int32_t at = block * fixed_block;
-  const auto within = [&](int32_t key) {
-    const int32_t n = (key - at) & ~((key - at) >> 31); // 0 when the key comes before the block
-    return static_cast<int>(n < fixed_block ? n : fixed_block);
-  };
-  return {within(p.see.first_key), within(r.head), within(r.from), within(r.to)};
+  return {in_block(p.see.first_key, at), in_block(r.head, at), in_block(r.from, at), in_block(r.to, at)};
 }
 
 // The first block, from `block` on, that some row sees of a run of rows with this first and this last one:

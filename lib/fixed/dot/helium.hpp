@@ -58,10 +58,10 @@ struct helium_dot : helium_writer {
     return fixed::weigh_sink(p, r);
   }
 
-  template <class Start>
-  static FOVEA_COMPACT void score(int, const int8_t* q, const int8_t* keys, int, int depth, int, Start start,
-                                  int32_t* s) {
-    score_row(q, keys, depth, start(0), s);
+  static void begin_scores(int32_t*, int, int32_t) {}
+  static FOVEA_COMPACT void score(int, const int8_t* q, const int8_t* keys, int, int depth, int,
+                                  int32_t start, int32_t* s) {
+    score_row(q, keys, depth, start, s);
   }
   FOVEA_HOT static void score_row(const int8_t* q, const int8_t* keys, int depth, int32_t start, int32_t* s) {
     int left = depth;

@@ -69,10 +69,10 @@ struct plain_dot : Core {
     }
   }
 
-  template <class Start>
-  static void score(int rows, const element* q, const int8_t* keys, int dim, int depth, int count,
-                    Start start, int32_t* s) {
-    for (int g = 0; g < rows; ++g) fill(s + g * fixed_block, count, start(g));
+  // What products are added to.
+  static void begin_scores(int32_t* s, int count, int32_t start) { fill(s, count, start); }
+  static void score(int rows, const element* q, const int8_t* keys, int dim, int depth, int count, int32_t,
+                    int32_t* s) {
     add(rows, q, keys, dim, depth, s, fixed_block, count);
   }
   // Sums begin with these values, or grow by them.
