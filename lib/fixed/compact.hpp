@@ -59,6 +59,7 @@ class compact_rows {
   FOVEA_COMPACT void attend() {
     // Some dots begin sums with the first values. Even then sums begin with zeros where a call has sinks,
     // because a row may have a sink but no values, and where block sums are shifted before they are added.
+    if (Dot::begins_sums) first_ = true;
     if (!Dot::begins_sums || p_.spill || p_.has_sinks()) Dot::fill(acc_, count() * p_.width, 0);
     row* const end = rows_ + count();
     int32_t g = 0, last = 0; // later queries see later keys
@@ -107,6 +108,7 @@ class compact_rows {
   int depth_of_products() const { return up_to(p_.dim, Dot::depth_step); }
 
   void attend_block(int32_t block, row* end) {
+    by_key_ = p_.offer->by_key && p_.offer->by_key(p_, block);
     int seen = 0;
     row* r = rows_;
     do {
@@ -125,7 +127,7 @@ class compact_rows {
     do weigh(block, *r);
     while (++r != end);
     add_values(job_.panels->found_values(block));
-    first_ = false;
+    if (Dot::begins_sums) first_ = false;
   }
 
   // Where sums of a block are shifted before they are added, they are made for sixteen elements at a time, in
@@ -145,8 +147,7 @@ class compact_rows {
   // So many keys hold all that the row sees of the block. Most see all of it, and no option touches its keys.
   int look_at(int32_t block, row& r) {
     const int32_t at = block * fixed_block;
-    r.by_key = p_.offer->by_key && p_.offer->by_key(p_, block);
-    r.whole = r.from <= at && at + fixed_block <= r.to && !r.by_key;
+    r.whole = r.from <= at && at + fixed_block <= r.to && !by_key_;
     if (r.whole)
       r.first = 0, r.last = fixed_block;
     else
@@ -169,7 +170,7 @@ class compact_rows {
   void weigh(int32_t block, row& r) {
     int32_t* const s = scores_of(r);
     mapping by{};
-    if (r.by_key)
+    if (by_key_)
       p_.offer->octaves_by_key(*job_.panels, r, block, r.first, r.last, s);
     else
       by = Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
@@ -216,8 +217,9 @@ class compact_rows {
   int32_t *acc_, *s_; // [rows][width], [rows][64]
   element *q_, *weights_;
   row rows_[Dot::most_rows];
-  int keys_;          // of the block that are computed
-  bool first_ = true; // block that is visited
+  int keys_;    // of the block that are computed
+  bool by_key_; // options touch single keys of the block
+  bool first_;  // block that is visited; only where sums begin with values
 };
 
 template <class Dot>

@@ -210,7 +210,10 @@ struct plain_dot : Core {
     for (; count > 0; count -= 16, to += 16, panel += 16 * (panel_depth - depth)) {
       const element* x = a;
       for (int left = depth; left > 0; left -= 8, x += 8 * rows) {
-        for (int8_t& byte : piece) byte = *panel++;
+        for (int8_t& byte : piece) {
+          byte = *panel++;
+          asm("" : "+r"(panel)); // else compilers call memcpy, which may load words from any address
+        }
         add(rows, x, piece, 8, 8, to, stride, count < 16 ? count : 16);
       }
     }
