@@ -36,9 +36,8 @@ class compact_rows {
   struct row : fixed_row {
     uint32_t sum;
     int place;          // among the rows of this job
-    bool whole;         // it sees this block from end to end, by no option
-    seen_of_block seen; // of a block that is not whole
-    int first, last;    // keys of the block hold all that it sees
+    seen_of_block seen; // of this block
+    int last;           // keys seen.first .. last - 1 hold all that it sees
   };
 
  public:
@@ -144,26 +143,16 @@ class compact_rows {
     }
   }
 
-  // So many keys hold all that the row sees of the block. Most see all of it, and no option touches its keys.
+  // So many keys hold all that the row sees of the block.
   int look_at(int32_t block, row& r) {
     const int32_t at = block * fixed_block;
-    r.whole = r.from <= at && at + fixed_block <= r.to && !by_key_;
-    if (r.whole)
-      r.first = 0, r.last = fixed_block;
-    else
-      look_closer(block, r);
-    return r.last;
-  }
-  void look_closer(int32_t block, row& r) {
-    const int32_t at = block * fixed_block;
     r.seen.first = in_block(p_.see.first_key, at);
-    const int32_t* key = &r.head;
+    const int32_t* key = &r.head; // then from, and to
     int* seen = &r.seen.head;
 #pragma GCC unroll 1
     do *seen++ = in_block(*key++, at);
     while (key <= &r.to);
-    r.first = r.seen.first;
-    r.last = r.seen.from < r.seen.to ? r.seen.to : r.seen.head;
+    return r.last = r.seen.from < r.seen.to ? r.seen.to : r.seen.head;
   }
 
   // Weights of a row. If a key lies above the reference, the reference rises first.
@@ -171,16 +160,16 @@ class compact_rows {
     int32_t* const s = scores_of(r);
     mapping by{};
     if (by_key_)
-      p_.offer->octaves_by_key(*job_.panels, r, block, r.first, r.last, s);
+      p_.offer->octaves_by_key(*job_.panels, r, block, r.seen.first, r.last, s);
     else
       by = Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
-    if (!r.whole) Dot::hide_unseen(s, r.seen, keys(), by.absent());
+    Dot::hide_unseen(s, r.seen, keys(), by.absent());
     if (r.reference == fixed_lowest_reference) raise(r, by);
     while (!Dot::weigh(s, keys(), by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum))
       raise(r, by);
     if (p_.value_weights.data)
       p_.offer->scale_weights(weights_, count(), place_of(r), job_.panels->found_value_weights(block),
-                              r.first, r.last);
+                              r.seen.first, r.last);
   }
 
   FOVEA_COLD void raise(row& r, mapping by_scale) {

@@ -45,6 +45,7 @@ struct helium_dot : helium_writer {
 
   // Scores of keys that a row does not see.
   static FOVEA_COMPACT void hide_unseen(int32_t* s, const seen_of_block& seen, int keys, int32_t absent) {
+    if (seen.all()) return;
     hide(s, 0, seen.first, absent);
     hide(s, seen.head, seen.from, absent);
     hide(s, seen.to, keys, absent);
