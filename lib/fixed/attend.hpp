@@ -75,8 +75,8 @@ void begin_queries(tile_state<Form>& t, bool same_keys) {
   for (; row != end; ++row, sums += Form::lanes, q += q_step, out += out_step) {
     if (shifted) start = start_of(p, q);
     if (!same_keys) keys = seen_by(p.see, query);
-    ::new (static_cast<void*>(row)) fixed_row{q,         out,     x.scale, query++,     x.q_head, keys.head,
-                                              keys.from, keys.to, start,   x.reference, x.by_key};
+    ::new (static_cast<void*>(row))
+        fixed_row{keys, q, out, x.scale, query++, x.q_head, start, x.reference, x.by_key};
     Form::store(sums, sum);
   }
 }

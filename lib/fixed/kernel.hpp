@@ -160,7 +160,7 @@ struct tensor_counts { // heads are 1 or more; elements have 2^shift bytes
 int32_t check_tensor(const tensor_place& x, const tensor_counts& n, fixed_plan& p, byte_rows& rows);
 
 // seen_by, compiled once.
-seen seen_by_query(const fixed_visibility& see, int32_t query);
+void see_by_query(const fixed_visibility& see, int32_t query, seen& to);
 int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p);
 
 // What offers are made of.

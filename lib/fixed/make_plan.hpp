@@ -72,7 +72,8 @@ bool octaves_fit(const fixed_plan& p, const fovea_fixed_scale& x) {
   }
   const uint64_t octaves = uint64_t{score + 1} * static_cast<uint32_t>(x.score_multiplier) /
                            static_cast<uint32_t>(fixed_octave_limit);
-  return octaves >> 32 == 0 && static_cast<uint32_t>(octaves) >> x.score_shift == 0;
+  if (offered<Offer>::s16 && octaves >> 32) return false; // those of bytes fit
+  return static_cast<uint32_t>(octaves) >> x.score_shift == 0;
 }
 
 // Of 2^-86: sums stay below 2^40, and the least normal float is 2^-126.

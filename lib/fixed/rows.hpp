@@ -5,15 +5,14 @@
 
 namespace fovea::fixed {
 
-struct fixed_row {
+struct fixed_row : seen {
   const unsigned char* q;
   unsigned char* out;
   const fovea_fixed_scale* scale;
   int32_t query, q_head;
-  int32_t head, from, to; // seen keys: first_key .. head-1 and from .. to-1
-  int32_t start;          // what zero points add to each of its scores
-  int32_t reference;      // whole octaves
-  bool by_key;            // its scores become octaves one key at a time
+  int32_t start;     // what zero points add to each of its scores
+  int32_t reference; // whole octaves
+  bool by_key;       // its scores become octaves one key at a time
 };
 
 // What zero_k adds to each score of a query.
@@ -24,22 +23,29 @@ static inline int32_t start_of(const fixed_plan& p, const unsigned char* q) {
   return p.zero_k * (p.dim * p.zero_q - sum);
 }
 
-static inline fixed_row make_row_of(const fixed_plan& p, int32_t q_head, int32_t query, const seen& s) {
-  fixed_row r;
+// All but what it sees.
+static inline void begin_row_of(const fixed_plan& p, int32_t q_head, int32_t query, fixed_row& r) {
   r.query = query;
   r.q_head = q_head;
   r.q = p.q().row(r.q_head, r.query);
   r.out = const_cast<unsigned char*>(p.out().row(r.q_head, r.query)); // it came as the caller's to be written
   r.scale = &p.scale_of(r.q_head);
-  r.head = s.head, r.from = s.from, r.to = s.to;
   r.reference = fixed_lowest_reference;
   r.start = start_of(p, r.q);
+}
+static inline fixed_row make_row_of(const fixed_plan& p, int32_t q_head, int32_t query, const seen& s) {
+  fixed_row r;
+  static_cast<seen&>(r) = s;
+  begin_row_of(p, q_head, query, r);
   return r;
 }
 
 static inline fixed_row make_row(const fixed_plan& p, int32_t kv_head, int32_t row) {
   const int32_t query = p.group == 1 ? row : quotient(row, p.group); // small cores divide slowly
-  return make_row_of(p, kv_head * p.group + row - query * p.group, query, seen_by_query(p.see, query));
+  fixed_row r;
+  see_by_query(p.see, query, r);
+  begin_row_of(p, kv_head * p.group + row - query * p.group, query, r);
+  return r;
 }
 
 static inline int32_t limited_word(int32_t t) {

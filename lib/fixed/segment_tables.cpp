@@ -41,7 +41,8 @@ FOVEA_ONCE bool rows_of(const fixed_plan& p, const fovea_segment& s, int kind, s
 int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p) {
   const fovea_segments& map = *p.segments;
   if (const int32_t s = check_segment_count(map)) return s;
-  const seen first = seen_by_query(p.see, 0), last = seen_by_query(p.see, a.queries - 1);
+  seen first, last;
+  see_by_query(p.see, 0, first), see_by_query(p.see, a.queries - 1, last);
   int32_t present = 0, end = a.first_key;
   for (const fovea_segment* s = map.at;; ++s) {
     const bool behind = s == map.at + map.count;

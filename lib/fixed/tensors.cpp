@@ -77,6 +77,8 @@ FOVEA_ONCE int32_t check_tensor(const tensor_place& x, const tensor_counts& n, f
   return reason ? refusal(reason, argument) : reason;
 }
 
-FOVEA_ONCE seen seen_by_query(const fixed_visibility& see, int32_t query) { return seen_by(see, query); }
+FOVEA_ONCE void see_by_query(const fixed_visibility& see, int32_t query, seen& to) {
+  to = seen_by(see, query);
+}
 
 } // namespace fovea::fixed
