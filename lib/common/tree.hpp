@@ -44,21 +44,11 @@ struct tree_path {
   int16_t behind[Keys];
 };
 
-// The memory of the parents of a float call.
-template <class Call>
-int32_t place_parents(const Call& a, byte_range& bytes) {
-  const int16_t* const parents = a.pattern->parents;
-  if (!range_of(parents, static_cast<size_t>(a.queries) * sizeof *parents, bytes))
-    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARENT);
-  return bytes.begin % sizeof *parents ? refusal(FOVEA_ALIGN, FOVEA_ARG_PARENT) : int32_t{FOVEA_OK};
-}
-
-// A tree of a call whose pattern, sizes, kept keys and memory have been checked. Kept keys of p.see, a visibility,
-// end before the drafts.
+// The numbers of a tree, of a call whose pattern, sizes and kept keys have been checked. Kept keys of p.see, a
+// visibility, end before the drafts.
 template <class Call, class Plan>
 FOVEA_ONCE int32_t check_tree(const Call& a, Plan& p) {
   draft_tree& t = p.tree;
-  t.parents = a.pattern->parents;
   if (!(a.flags & FOVEA_CAUSAL)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FLAGS);
   if (a.queries > FOVEA_TREE_MAX) return refusal(FOVEA_SIZE, FOVEA_ARG_QUERIES);
   if (a.keys < a.queries) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
@@ -67,11 +57,16 @@ FOVEA_ONCE int32_t check_tree(const Call& a, Plan& p) {
   if (p.see.position != t.first) return refusal(FOVEA_RANGE, FOVEA_ARG_POSITIONS);
   t.left = a.flags & FOVEA_WINDOW && a.window_left >= 0 ? a.window_left : INT32_MAX;
   t.kept = static_cast<int32_t>(p.see.prefix < p.see.keep ? p.see.keep : p.see.prefix);
-  for (int32_t i = 0; i < t.count; ++i)
-    if (t.parents[i] < -1 || t.parents[i] >= i) return refusal(FOVEA_RANGE, FOVEA_ARG_PARENT);
   p.see.tree = true;
   p.see.prefix = t.kept < t.first ? t.kept : t.first;
   p.see.keep = 0;
+  return FOVEA_OK;
+}
+
+// The parents of a tree, whose memory has been checked.
+inline int32_t check_parents(const draft_tree& t) {
+  for (int32_t i = 0; i < t.count; ++i)
+    if (t.parents[i] < -1 || t.parents[i] >= i) return refusal(FOVEA_RANGE, FOVEA_ARG_PARENT);
   return FOVEA_OK;
 }
 

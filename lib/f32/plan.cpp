@@ -26,6 +26,17 @@ int32_t check_offered(const fovea_attention& a) {
   return FOVEA_OK;
 }
 
+// A tree: its numbers, where its parents stand, and the parents.
+int32_t check_drafts(const fovea_attention& a, plan& p) {
+  p.tree.parents = a.pattern->parents;
+  if (const int32_t s = check_tree(a, p)) return s;
+  byte_range& bytes = p.bytes.in[footprint::parents];
+  if (!range_of(p.tree.parents, static_cast<size_t>(p.tree.count) * sizeof *p.tree.parents, bytes))
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_PARENT);
+  if (bytes.begin % sizeof *p.tree.parents) return refusal(FOVEA_ALIGN, FOVEA_ARG_PARENT);
+  return check_parents(p.tree);
+}
+
 // A denormal scale has lost its bits before it meets a score.
 int32_t check_scale(const fovea_attention& a, plan& p) {
   if (!(a.flags & FOVEA_SCALE)) {
@@ -176,10 +187,7 @@ int32_t make_plan(const fovea_attention* call, plan& p, const stored_types* type
   p.tree.parents = nullptr;
   if (features::trees && a.pattern && a.pattern->parents) {
     open_options(p.bytes);
-    {
-      if (const int32_t s = place_parents(a, p.bytes.in[footprint::parents])) return s;
-      if (const int32_t s = check_tree(a, p)) return s;
-    }
+    if (const int32_t s = check_drafts(a, p)) return s;
   }
   if (const int32_t s = check_tensors(a, types, p)) return s;
   if (const int32_t s = check_modifiers(a, p)) return s;

@@ -76,7 +76,7 @@ void begin_queries(tile_state<Form>& t, bool same_keys) {
     if (shifted) start = start_of(p, q);
     if (!same_keys) keys = seen_by(p.see, query);
     ::new (static_cast<void*>(row))
-        fixed_row{keys, q, out, x.scale, query++, x.q_head, start, x.reference, x.by_key};
+        fixed_row{keys, query++, q, out, x.scale, x.q_head, start, x.reference, x.by_key};
     Form::store(sums, sum);
   }
 }

@@ -94,8 +94,10 @@ bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
 template <const fixed_offer& Offer>
 int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
   p.scale = &a.scale;
-  const fovea_fixed_scale* scale = p.head_scales.data ? p.head_scales.data : p.scale;
-  for (int32_t left = p.head_scales.data ? a.q_heads : 1; left > 0; --left, ++scale)
+  const fovea_fixed_scale* scale = offered<Offer>::tables && a.head_scales ? a.head_scales : p.scale;
+  if (reinterpret_cast<uintptr_t>(scale) % alignof(fovea_fixed_scale))
+    return refusal(FOVEA_ALIGN, FOVEA_ARG_SCALE);
+  for (int32_t left = scale == p.scale ? 1 : a.q_heads; left > 0; --left, ++scale)
     if (!scale_fits<Offer>(p, *scale)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   return FOVEA_OK;
 }
@@ -169,7 +171,7 @@ int32_t check_tables(const fovea_fixed_attention& a, fixed_plan& p) {
     p.head_scales.data = nullptr;
     p.sinks.data = nullptr, p.value_weights.data = nullptr;
     if constexpr (kernels_read_tables) {
-      p.multipliers.data = nullptr, p.tree.parents = nullptr, p.octaves_by_key = false;
+      p.multipliers.data = nullptr, p.octaves_by_key = false;
       p.sums.data = p.bias.data = p.alibi.data = nullptr, p.mask.data = nullptr;
     }
     return FOVEA_OK;
@@ -218,8 +220,12 @@ FOVEA_ONCE int32_t make_fixed_plan(const fovea_fixed_attention* call, fixed_plan
   if constexpr (features::parts)
     if (const int32_t s = check_part(a.part, p)) return s;
   if (!features::parts) p.parts = 1;
-  if (const int32_t s = check_tensors<Offer>(a, p)) return s;
+  if constexpr (offered<Offer>::tables || kernels_read_tables) p.tree.parents = parents_of(a);
+  if constexpr (offered<Offer>::tables && features::trees)
+    if (p.tree.parents)
+      if (const int32_t s = check_tree(a, p)) return s;
   if (const int32_t s = check_scales<Offer>(a, p)) return s;
+  if (const int32_t s = check_tensors<Offer>(a, p)) return s;
   p.kernel = find_fixed_kernel(a.isa);
   if (!p.kernel) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
   if (offered<Offer>::is_s16(p)) p.kernel = Offer.s16;

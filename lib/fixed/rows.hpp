@@ -6,10 +6,11 @@
 namespace fovea::fixed {
 
 struct fixed_row : seen {
+  int32_t query;
   const unsigned char* q;
   unsigned char* out;
   const fovea_fixed_scale* scale;
-  int32_t query, q_head;
+  int32_t q_head;
   int32_t start;     // what zero points add to each of its scores
   int32_t reference; // whole octaves
   bool by_key;       // its scores become octaves one key at a time
