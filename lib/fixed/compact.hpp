@@ -164,9 +164,12 @@ class compact_rows {
     else
       by = Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
     Dot::hide_unseen(s, r.seen, keys(), by.absent());
-    if (r.reference == fixed_lowest_reference) raise(r, by);
-    while (!Dot::weigh(s, keys(), by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum))
+    bool raised = r.reference > fixed_lowest_reference; // even then a key may lie above it
+    while (!raised ||
+           !Dot::weigh(s, keys(), by, left_shift(r.reference, 16), count(), place_of(r), weights_, r.sum)) {
       raise(r, by);
+      raised = true;
+    }
     if (p_.value_weights.data)
       p_.offer->scale_weights(weights_, count(), place_of(r), job_.panels->found_value_weights(block),
                               r.seen.first, r.last);
@@ -175,12 +178,10 @@ class compact_rows {
   FOVEA_COLD void raise(row& r, mapping by_scale) {
     const int32_t wanted = reference_of(by_scale(Dot::largest(scores_of(r), keys()))),
                   by = wanted - r.reference;
-    if (by <= 0) return;                                      // nothing is seen yet
-    const bool first = r.reference == fixed_lowest_reference; // nothing to shift
+    if (by <= 0) return; // nothing is seen yet
     r.reference = wanted;
-    if (first) return;
     int32_t* acc = sums_of(r);
-    if (by > 30) { // shift_round has this test; here it stands outside the loop over the sums
+    if (by > 30) { // as in shift_round, and for the first keys of a row
       r.sum = 0;
       return Dot::fill(acc, p_.width, 0);
     }

@@ -9,6 +9,14 @@ struct fixed_row;
 struct seen_of_block;
 class fixed_panels;
 
+// Whether kernels read all tables of any call. Those of microcontrollers read only value_weights and sinks of a call
+// without tables, and no more of tables than rows see.
+#if FOVEA_WITH_FIXED_CORTEX_M
+constexpr bool kernels_read_tables = false;
+#else
+constexpr bool kernels_read_tables = true;
+#endif
+
 // What an entry offers in addition to int8 with K and V in panels, integer output, and no tables. Where a
 // pointer is null, calls that need it are refused, and its code is not linked.
 struct fixed_offer {
@@ -175,10 +183,7 @@ bool by_fixed_key(const fixed_plan& p, int32_t block);
 #if FOVEA_WITH_FIXED_CORTEX_M
 uint32_t weigh_fixed_sink(const fixed_plan& p, fixed_row& r, int32_t* scores, void* weights);
 void scale_fixed_weights(void* weights, int rows, int row, const int16_t* by, int from, int to);
-// Of a call on bytes without tables, kernels of microcontrollers read value_weights and sinks only.
-constexpr bool kernels_read_tables = false;
 #else
-constexpr bool kernels_read_tables = true;
 constexpr decltype(fixed_offer::weigh_sink) weigh_fixed_sink = nullptr;
 constexpr decltype(fixed_offer::scale_weights) scale_fixed_weights = nullptr;
 #endif

@@ -177,7 +177,7 @@ void fixed_panels::find_piece(fixed_panels& x, int32_t block) {
     do x.pack(); // a row may skip blocks, never go back: what it skips others may see
     while (block - x.first_ >= ++x.blocks_);
   }
-  x.end_ = p.see.end;
+  if (kernels_read_tables) x.end_ = p.see.end;
   const ptrdiff_t n = x.first_ * fixed_block - p.see.first_key;
   if (p.multipliers.data)
     x.starts_[of_multipliers] = p.multipliers.data + x.kv_head_ * p.multipliers.head + n;

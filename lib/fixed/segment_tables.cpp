@@ -68,8 +68,8 @@ int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p) {
 void fixed_panels::find_segment(int32_t block) {
   const fovea_segment* s = p_.segments->at + p_.segments->count - 1;
   while (s != p_.segments->at && block_of(s->first_key) > block) --s;
-  first_ = block_of(s->first_key), blocks_ = block_of(s->keys + fixed_block - 1),
-  end_ = s->first_key + s->keys;
+  first_ = block_of(s->first_key), blocks_ = block_of(s->keys + fixed_block - 1);
+  if (kernels_read_tables) end_ = s->first_key + s->keys;
   for (int kind = 0; kind < kinds_of_rows; ++kind) {
     segment_rows x;
     if (!rows_of(p_, *s, kind, x)) continue;
