@@ -66,7 +66,8 @@ FOVEA_ONCE int32_t check_tree(const Call& a, Plan& p) {
 // The parents of a tree, whose memory has been checked.
 inline int32_t check_parents(const draft_tree& t) {
   for (int32_t i = 0; i < t.count; ++i)
-    if (t.parents[i] < -1 || t.parents[i] >= i) return refusal(FOVEA_RANGE, FOVEA_ARG_PARENT);
+    if (static_cast<uint32_t>(t.parents[i] + 1) > static_cast<uint32_t>(i)) // -1 .. i - 1
+      return refusal(FOVEA_RANGE, FOVEA_ARG_PARENT);
   return FOVEA_OK;
 }
 

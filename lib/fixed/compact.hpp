@@ -48,7 +48,8 @@ class compact_rows {
     return (static_cast<size_t>(rows) * row + 63) / 64 * 64;
   }
 
-  explicit compact_rows(const fixed_job& job) : job_(job), p_(*job.p), count_(job.rows) {
+  explicit compact_rows(const fixed_job& job)
+      : job_(job), p_(*job.p), panels_(*job.panels), count_(job.rows) {
     acc_ = reinterpret_cast<int32_t*>(job.scratch);
     s_ = acc_ + count() * p_.width;
     q_ = reinterpret_cast<element*>(s_ + count() * fixed_block);
@@ -116,16 +117,16 @@ class compact_rows {
     } while (++r != end);
     if (!seen) return;
     keys_ = up_to(seen, Dot::key_step);
-    job_.panels->find(block);
+    panels_.find(block);
     r = rows_;
     do Dot::begin_scores(scores_of(*r), keys(), r->start);
     while (++r != end);
-    Dot::score(count(), q_, job_.panels->found_keys(block), depth_of_products(), p_.depth, keys(),
-               rows_[0].start, s_);
+    Dot::score(count(), q_, panels_.found_keys(block), depth_of_products(), p_.depth, keys(), rows_[0].start,
+               s_);
     r = rows_;
     do weigh(block, *r);
     while (++r != end);
-    add_values(job_.panels->found_values(block));
+    add_values(panels_.found_values(block));
     if (Dot::begins_sums) first_ = false;
   }
 
@@ -160,7 +161,7 @@ class compact_rows {
     int32_t* const s = scores_of(r);
     mapping by{};
     if (by_key_)
-      p_.offer->octaves_by_key(*job_.panels, r, block, r.seen.first, r.last, s);
+      p_.offer->octaves_by_key(panels_, r, block, r.seen.first, r.last, s);
     else
       by = Dot::prepare(s, keys(), {r.scale->score_multiplier, 32 - r.scale->score_shift});
     Dot::hide_unseen(s, r.seen, keys(), by.absent());
@@ -171,7 +172,7 @@ class compact_rows {
       raised = true;
     }
     if (p_.value_weights.data)
-      p_.offer->scale_weights(weights_, count(), place_of(r), job_.panels->found_value_weights(block),
+      p_.offer->scale_weights(weights_, count(), place_of(r), panels_.found_value_weights(block),
                               r.seen.first, r.last);
   }
 
@@ -203,6 +204,7 @@ class compact_rows {
 
   const fixed_job& job_;
   const fixed_plan& p_;
+  fixed_panels& panels_;
   int count_;
   int32_t *acc_, *s_; // [rows][width], [rows][64]
   element *q_, *weights_;

@@ -14,9 +14,9 @@ int32_t check_dims(const fovea_fixed_attention& a, fixed_plan& p) {
   p.dim = a.dim, p.v_dim = a.v_dim ? a.v_dim : a.dim;
   p.depth = up_to(p.dim, 16), p.width = up_to(p.v_dim, 16);
   if (a.first_key + a.keys > fixed_greatest_count) return refusal(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
-  return __builtin_mul_overflow(a.queries, p.group, &p.rows) || p.rows > fixed_greatest_count
-             ? refusal(FOVEA_SIZE, FOVEA_ARG_QUERIES)
-             : int32_t{FOVEA_OK};
+  const int64_t rows = int64_t{a.queries} * p.group;
+  p.rows = static_cast<int32_t>(rows);
+  return rows > fixed_greatest_count ? refusal(FOVEA_SIZE, FOVEA_ARG_QUERIES) : int32_t{FOVEA_OK};
 }
 
 template <const fixed_offer& Offer>
