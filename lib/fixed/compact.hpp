@@ -62,11 +62,13 @@ class compact_rows {
     if (Dot::begins_sums) first_ = true;
     if (!Dot::begins_sums || p_.spill || p_.has_sinks()) Dot::fill(acc_, count() * p_.width, 0);
     row* const end = rows_ + count();
-    int32_t g = 0, last = 0; // later queries see later keys
-    row* r = rows_;          // one at least, as compilers should see
-    do begin(*r, g++), last = r->to;
+    int32_t g = 0;
+    row* r = rows_; // one at least, as compilers should see
+    do begin(*r, g++);
     while (++r != end);
-    for (int32_t block = 0; (block = next_block(p_, rows_[0], end[-1], block)) * fixed_block < last; ++block)
+    // Later queries see later keys.
+    for (int32_t block = 0; (block = next_block(p_, rows_[0], end[-1], block)) * fixed_block < end[-1].to;
+         ++block)
       attend_block(block, end);
     r = rows_;
     do finish(*r);

@@ -104,10 +104,9 @@ int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
 
 template <const fixed_offer& Offer>
 int32_t check_most_keys(const fovea_fixed_attention& a, fixed_plan& p) {
-  const int32_t max_keys = a.max_keys ? a.max_keys : 512;
-  if (!(offered<Offer>::segments && a.segments) && a.first_key + a.keys > max_keys)
-    return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
-  p.spill = spill_of(max_keys, offered<Offer>::is_s16(p) ? 32768 : 512);
+  p.most_keys = a.max_keys ? a.max_keys : 512;
+  if (!p.in_segments() && a.first_key + a.keys > p.most_keys) return refusal(FOVEA_SIZE, FOVEA_ARG_KEYS);
+  p.spill = spill_of(p.most_keys, offered<Offer>::is_s16(p) ? 32768 : 512);
   return FOVEA_OK;
 }
 

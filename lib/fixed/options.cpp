@@ -80,7 +80,7 @@ void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t bloc
   if (from >= to) return;
   int32_t *const t = s + from, *const end = s + to;
   const int32_t at = block * fixed_block, key = at + from, n = key - p.see.first_key;
-  if (p.sums.data) {
+  if (p.zero_q) {
     const int32_t* sum = p.sums.data + panels.kv_head_ * p.sums.head + n;
     for (int32_t* x = t; x != end; ++x) *x = without_zero_q(*x, p.zero_q, *sum++);
   }

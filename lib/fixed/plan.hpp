@@ -97,6 +97,7 @@ struct fixed_plan {
   const fixed_offer* offer;
   const fovea_segments* segments; // null: k, v and their tables stand in one piece; else these say where
   int32_t part, parts;
+  int32_t most_keys;    // that sums are rounded for
   fixed_visibility see; // what is read most comes before it: Thumb reaches 128 bytes in short instructions
   byte_rows tensors[4];
   draft_tree tree;

@@ -43,7 +43,7 @@ int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p) {
   if (const int32_t s = check_segment_count(map)) return s;
   seen first, last;
   see_by_query(p.see, 0, first), see_by_query(p.see, a.queries - 1, last);
-  int32_t present = 0, end = a.first_key;
+  int32_t present = 0, end = p.see.first_key;
   for (const fovea_segment* s = map.at;; ++s) {
     const bool behind = s == map.at + map.count;
     int32_t status = behind ? int32_t{FOVEA_OK} : check_segment(*s, end, p.see.end, fixed_block);
@@ -61,7 +61,7 @@ int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p) {
     present += s->keys;
     end = s->first_key + s->keys;
   }
-  return present > (a.max_keys ? a.max_keys : 512) ? refusal(FOVEA_SIZE, FOVEA_ARG_KEYS) : int32_t{FOVEA_OK};
+  return present > p.most_keys ? refusal(FOVEA_SIZE, FOVEA_ARG_KEYS) : int32_t{FOVEA_OK};
 }
 
 // The segment that holds the block; one before it if none does.

@@ -75,7 +75,7 @@ int32_t check_fixed_tables(const call& a, fixed_plan& p) {
     }
     if (const int32_t s = check_tensor(*table, n, p, rows)) return s;
   }
-  if (!p.zero_q) p.sums.data = nullptr;
+  if (kernels_read_tables && !p.zero_q) p.sums.data = nullptr;
   if (!features::trees || !p.tree.parents) return FOVEA_OK;
   n = {1, 1, a.queries, 1, FOVEA_ARG_PARENT};
   if (const int32_t s = check_tensor({p.tree.parents, 0, 0}, n, p, rows)) return s;
