@@ -96,12 +96,12 @@ template <const fixed_offer& Offer>
 FOVEA_ONCE int32_t attend_fixed(const fovea_fixed_attention* call, void* scratch, size_t scratch_size) {
   if (features::parts && call && is_idle(*call)) return FOVEA_OK;
   fixed_plan p;
-  byte_range& bytes = p.written[0];
-  bytes.begin = reinterpret_cast<uintptr_t>(scratch),
-  bytes.end = scratch_size ? bytes.begin + scratch_size : 0;
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(scratch);
+  p.written[0] = {begin,
+                  scratch && scratch_size ? begin + scratch_size : 0}; // memory that is none meets nothing
   if (const int32_t s = make_fixed_plan<Offer>(call, p)) return s;
   if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
-  if (scratch_size > PTRDIFF_MAX || bytes.begin + scratch_size < bytes.begin)
+  if (scratch_size > PTRDIFF_MAX || begin + scratch_size < begin)
     return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH); // then it has met nothing
   fixed_workspace<Offer> w;
   if (!make_workspace(p, scratch, scratch_size, w)) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
