@@ -183,6 +183,7 @@ class compact_rows {
                   by = wanted - r.reference;
     if (by <= 0) return; // nothing is seen yet
     r.reference = wanted;
+    if (r.sum == 0) return; // nothing to shift
     int32_t* acc = sums_of(r);
     if (by > 30) { // as in shift_round, and for the first keys of a row
       r.sum = 0;
