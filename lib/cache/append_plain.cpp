@@ -61,13 +61,16 @@ uint32_t write_int8(const appending& a, int32_t i, int32_t place) {
   unsigned char* keys = c.keys(0);
   unsigned char* values = keys + size_of(c.shape().kv_heads) * k_head + value_begin(place, at.width);
   keys += key_begin(place, at.depth);
-  int32_t g = 0;
+  const int8_t *k = a.k.row<int8_t>(0, i), *v = a.v.row<int8_t>(0, i);
+  int32_t left = c.shape().kv_heads;
   do {
-    sum = put_row(put_sixteens<false>, 16, keys, a.k.row<int8_t>(g, i), c.shape().dim, sum);
-    sum = put_row(put_sixteens<true>, 4, values, a.v.row<int8_t>(g, i), c.shape().v_dim, sum);
+    sum = put_row(put_sixteens<false>, 16, keys, k, c.shape().dim, sum);
+    sum = put_row(put_sixteens<true>, 4, values, v, c.shape().v_dim, sum);
     keys += k_head;
     values += v_head;
-  } while (++g < c.shape().kv_heads);
+    k += a.k.head;
+    v += a.v.head;
+  } while (--left > 0);
   return end_of_token(sum);
 }
 
