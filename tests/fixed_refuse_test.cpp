@@ -93,6 +93,8 @@ TEST_CASE("int8: what is not offered and what cannot be is refused by name") {
        }},
       {"misaligned scales of heads", FOVEA_ALIGN, FOVEA_ARG_SCALE,
        [](fovea_fixed_attention& a) { a.head_scales = off_by_a_byte(a.head_scales); }},
+      {"scales of heads of which only the first, that of the call, is one", FOVEA_RANGE, FOVEA_ARG_SCALE,
+       [](fovea_fixed_attention& a) { a.head_scales = &a.scale; }},
       {"a zero point of q without sums of keys", FOVEA_NULL, FOVEA_ARG_KEY_SUMS,
        [](fovea_fixed_attention& a) { a.q.zero_point = 3; }},
       {"no query", FOVEA_NULL, FOVEA_ARG_Q, [](fovea_fixed_attention& a) { a.q.data = nullptr; }},
@@ -108,6 +110,16 @@ TEST_CASE("int8: scratch may not overlap a table") {
   CHECK(fovea_fixed_attend(&a, room.data(), room.size() * 4) == status(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH));
   CHECK(fovea_fixed_attend(&a, nullptr, 0) == status(FOVEA_NULL, FOVEA_ARG_SCRATCH));
   CHECK(fovea_fixed_attend(&a, room.data() + 200, 1) == status(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH));
+}
+
+TEST_CASE("int8: a call is refused for the same reason with scratch that overlaps it") {
+  fixed_problem x("scratch over slopes, and no values");
+  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(2, 20).make(FOVEA_FIXED_S8);
+  std::vector<int32_t> room(4096);
+  a.alibi = room.data() + 100;
+  a.v.data = nullptr;
+  CHECK(fovea_fixed_check(&a) == status(FOVEA_NULL, FOVEA_ARG_V));
+  CHECK(fovea_fixed_attend(&a, room.data(), room.size() * 4) == status(FOVEA_NULL, FOVEA_ARG_V));
 }
 
 TEST_CASE("int8: empty ranges overlap nothing") {

@@ -97,12 +97,13 @@ FOVEA_ONCE int32_t attend_fixed(const fovea_fixed_attention* call, void* scratch
   if (features::parts && call && is_idle(*call)) return FOVEA_OK;
   fixed_plan p;
   const uintptr_t begin = reinterpret_cast<uintptr_t>(scratch);
-  p.written[0] = {begin,
-                  scratch && scratch_size ? begin + scratch_size : 0}; // memory that is none meets nothing
+  // Memory that is none meets nothing.
+  p.scratch = {begin, scratch && scratch_size ? begin + scratch_size : 0};
   if (const int32_t s = make_fixed_plan<Offer>(call, p)) return s;
   if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
   if (scratch_size > PTRDIFF_MAX || begin + scratch_size < begin)
-    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH); // then it has met nothing
+    return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
+  if (p.meets_scratch) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
   fixed_workspace<Offer> w;
   if (!make_workspace(p, scratch, scratch_size, w)) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);
   attend_units(p, w);

@@ -173,7 +173,8 @@ int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p);
 
 // What offers are made of.
 int32_t check_fixed_tables(const fovea_fixed_attention& a, fixed_plan& p);
-uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum); // for float output; sum is not 0
+// For float output. The factor of a row without weights has no meaning: by any one, its products are 0.
+uint32_t fixed_float_factor(const fovea_fixed_scale& scale, int64_t sum);
 uint32_t fixed_float_product(int64_t acc, uint32_t by);
 void write_fixed_floats(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,
                         int32_t count, uint32_t* out);

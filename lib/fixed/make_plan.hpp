@@ -94,10 +94,12 @@ bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
 template <const fixed_offer& Offer>
 int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
   p.scale = &a.scale;
-  const fovea_fixed_scale* scale = offered<Offer>::tables && a.head_scales ? a.head_scales : p.scale;
+  const fovea_fixed_scale* scale = p.scale;
+  int32_t left = 1;
+  if (offered<Offer>::tables && a.head_scales) scale = a.head_scales, left = a.q_heads;
   if (reinterpret_cast<uintptr_t>(scale) % alignof(fovea_fixed_scale))
     return refusal(FOVEA_ALIGN, FOVEA_ARG_SCALE);
-  for (int32_t left = scale == p.scale ? 1 : a.q_heads; left > 0; --left, ++scale)
+  for (; left > 0; --left, ++scale)
     if (!scale_fits<Offer>(p, *scale)) return refusal(FOVEA_RANGE, FOVEA_ARG_SCALE);
   return FOVEA_OK;
 }

@@ -101,15 +101,17 @@ struct fixed_plan {
   fixed_visibility see; // what is read most comes before it: Thumb reaches 128 bytes in short instructions
   byte_rows tensors[4];
   draft_tree tree;
-  // Tables, in the order of `kinds` in tables.cpp. Strides that a table has no use for are any numbers.
+  // Tables, in the order of `kinds` in tables.cpp. Strides are any numbers where a table is not given.
   table_of<fovea_fixed_scale> head_scales;
   table_of<int32_t> multipliers;
   table_of<int16_t> value_weights;
   table_of<int32_t> sums;
   table_of<uint8_t> mask;
   table_of<int32_t> bias, alibi, sinks;
-  byte_range written[2] =
-      {}; // scratch, and the output as soon as it is checked: nothing else of the call meets them
+  // Scratch, and the output as soon as it is checked: nothing else of the call may meet them. Scratch is judged last,
+  // so that a call is refused for the same reason with it and without.
+  byte_range scratch = {}, written = {};
+  bool meets_scratch = false;
 
   const byte_rows& q() const { return tensors[0]; }
   const byte_rows& k() const { return tensors[1]; }

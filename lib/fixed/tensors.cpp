@@ -59,11 +59,11 @@ FOVEA_ONCE int32_t check_tensor(const tensor_place& x, const tensor_counts& n, f
     if (size) {
       if (!x.data) return FOVEA_NULL;
       const auto meets = [&](const byte_range& r) { return r.begin < bytes.end && bytes.begin < r.end; };
-      if (meets(p.written[0])) return argument = FOVEA_ARG_SCRATCH, FOVEA_OVERLAP;
-      if (meets(p.written[1])) return argument = FOVEA_ARG_OUT, FOVEA_OVERLAP;
+      if (meets(p.scratch)) p.meets_scratch = true;
+      if (meets(p.written)) return argument = FOVEA_ARG_OUT, FOVEA_OVERLAP;
       if (n.argument == FOVEA_ARG_OUT) {
         if (!rows_apart(n, head, token)) return FOVEA_STRIDE;
-        p.written[1] = bytes;
+        p.written = bytes;
       }
     } else {
       head = token = 0; // of rows that nobody walks over, strides may be any number
