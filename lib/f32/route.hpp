@@ -29,14 +29,15 @@ struct alignas(4) route {
   bool four_row_tiles; // three or four rows: shapes that prefetch K and V
 };
 
-// What pays on some cores and not on others, as measured in docs/speed.md.
+// What pays on some cores and not on others, as measured in docs/speed.md. In two words: what comes behind it in
+// a plan takes longer instructions on Cortex-M.
 struct core_profile {
   bool prefetches_blocks; // values of the next block are asked for while those of this one are used
   bool prefetches_halves; // one row, AVX2: keys of halves are prefetched panel by panel
   bool prefetches_bytes;  // one row: values of bytes are prefetched
   bool reads_streams;     // one row: keys and values of halves are read block after block
   bool halves_by_avx2;    // one row: halves are converted by AVX2 in calls of AVX-512, too
-  int32_t batched_rows;   // most rows of several KV heads in one tile
+  int16_t batched_rows;   // most rows of several KV heads in one tile
 };
 constexpr core_profile zen4_profile{true, true, true, false, true, 128},
     amd_profile{true, false, true, true, false, 128}, other_profile{false, false, false, false, false, 32};
