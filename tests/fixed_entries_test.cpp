@@ -41,6 +41,19 @@ TEST_CASE("int8: an entry without 16 bits gives the bits of the specification an
   CHECK(x.out == before);
 }
 
+TEST_CASE("int8: the plain entry refuses multipliers that are too small for their shift") {
+  fixed_problem x("one query");
+  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(1, 130).make(FOVEA_FIXED_S8);
+  a.k.layout = a.v.layout = FOVEA_PANELS;
+  const int32_t refused = FOVEA_RANGE | FOVEA_ARG_SCALE << 8;
+  a.scale.score_multiplier = 1 << 19, a.scale.score_shift = 10;
+  CHECK(attend_by(fovea_fixed_attend_plain, a) == refused);
+  a.scale.score_shift = 18;
+  CHECK(attend_by(fovea_fixed_attend_plain, a) == refused);
+  a.scale.score_shift = 20; // which 16 * 128 * 128 fits
+  CHECK(attend_by(fovea_fixed_attend_plain, a) != refused);
+}
+
 TEST_CASE("int8: the plain entry gives the bits of the specification") {
   fixed_problem cases[] = {
       fixed_problem("one query").heads(2, 1).dims(64).lengths(1, 130),

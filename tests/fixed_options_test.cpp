@@ -46,6 +46,22 @@ TEST_CASE("int8: slopes and biases beyond 32 bits are limited alike") {
       }
 }
 
+TEST_CASE("int8: small multipliers with small shifts give the octaves of the specification") {
+  const struct {
+    int32_t multiplier, shift;
+  } scales[] = {{1, 1},        {12345, 4},    {1 << 19, 10}, {(1 << 19) + 3, 10},
+                {1 << 27, 18}, {1 << 29, 20}, {77, 31}};
+  for (const bool by_head : {false, true})
+    for (const auto& scale : scales) {
+      fixed_problem x("small multipliers");
+      fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(3, 130).causal().make(FOVEA_FIXED_S8, 4);
+      a.scale.score_multiplier = scale.multiplier, a.scale.score_shift = scale.shift;
+      fovea_fixed_scale of_heads[2] = {x.make(FOVEA_FIXED_S8, 4).scale, a.scale};
+      if (by_head) a.head_scales = of_heads;
+      check_bits(x, a, "a small multiplier");
+    }
+}
+
 TEST_CASE("int8: a bias beyond 32 bits is limited") {
   fixed_problem x("great biases");
   fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(3, 130).biased().masked().steepness(3).make(

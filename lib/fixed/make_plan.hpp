@@ -61,9 +61,11 @@ int32_t check_zero_points(const fovea_fixed_attention& a, fixed_plan& p) {
 }
 
 // The largest score times the multiplier must stay below 4,096 octaves: then octaves and their distances fit
-// 32 bits everywhere.
+// 32 bits everywhere. Microcontrollers take octaves of bytes from the upper word of score * 2^(32 - shift) times the
+// multiplier. The first factor has 32 bits with any multiplier from 2^30 on; with a smaller one it may have more,
+// and then octaves are found key by key, or the scale is refused where an entry has no such path.
 template <const fixed_offer& Offer>
-bool octaves_fit(const fixed_plan& p, const fovea_fixed_scale& x) {
+bool octaves_fit(fixed_plan& p, const fovea_fixed_scale& x) {
   const uint32_t dim = static_cast<uint32_t>(p.dim);
   uint32_t score = dim * (p.zero_q || p.zero_k ? 255 * 255 : 128 * 128);
   if (offered<Offer>::is_s16(p)) {
@@ -73,6 +75,9 @@ bool octaves_fit(const fixed_plan& p, const fovea_fixed_scale& x) {
   const uint64_t octaves = uint64_t{score + 1} * static_cast<uint32_t>(x.score_multiplier) /
                            static_cast<uint32_t>(fixed_octave_limit);
   if (offered<Offer>::s16 && octaves >> 32) return false; // those of bytes fit
+  const bool score_fits = offered<Offer>::is_s16(p) || 2 * score >> x.score_shift == 0;
+  if (!offered<Offer>::tables && !score_fits) return false;
+  if (!kernels_read_tables && !score_fits) p.octaves_by_key = true;
   return static_cast<uint32_t>(octaves) >> x.score_shift == 0;
 }
 
@@ -80,7 +85,7 @@ bool octaves_fit(const fixed_plan& p, const fovea_fixed_scale& x) {
 constexpr uint32_t least_f32_exponent = 127 - 86;
 
 template <const fixed_offer& Offer>
-bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
+bool scale_fits(fixed_plan& p, const fovea_fixed_scale& x) {
   const bool floats = offered<Offer>::floats && p.out_type == FOVEA_FIXED_F32;
   constexpr int of_scores = 3, all = 5;
   if (check_numbers<make_scale_ranges<Offer>>(&x, floats ? of_scores : all)) return false;
@@ -93,7 +98,7 @@ bool scale_fits(const fixed_plan& p, const fovea_fixed_scale& x) {
 
 template <const fixed_offer& Offer>
 int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
-  p.scale = &a.scale;
+  p.scale = &a.scale, p.octaves_by_key = p.zero_q != 0;
   const fovea_fixed_scale* scale = p.scale;
   int32_t left = 1;
   if (offered<Offer>::tables && a.head_scales) scale = a.head_scales, left = a.q_heads;
@@ -172,7 +177,7 @@ int32_t check_tables(const fovea_fixed_attention& a, fixed_plan& p) {
     p.head_scales.data = nullptr;
     p.sinks.data = nullptr, p.value_weights.data = nullptr;
     if constexpr (kernels_read_tables) {
-      p.multipliers.data = nullptr, p.octaves_by_key = false;
+      p.multipliers.data = nullptr;
       p.sums.data = p.bias.data = p.alibi.data = nullptr, p.mask.data = nullptr;
     }
     return FOVEA_OK;

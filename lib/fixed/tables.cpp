@@ -51,7 +51,6 @@ static_assert(offsetof(fixed_plan, sinks) ==
 int32_t check_fixed_tables(const call& a, fixed_plan& p) {
   tensor_counts n;
   byte_rows rows;
-  p.octaves_by_key = p.zero_q != 0;
   tensor_place* table = reinterpret_cast<tensor_place*>(&p.head_scales);
   for (const table_kind* t = kinds; t != kinds + table_count; ++t, ++table) {
     *table = *reinterpret_cast<const tensor_place*>(reinterpret_cast<const void* const*>(&a) + t->at);
