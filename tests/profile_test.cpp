@@ -93,6 +93,19 @@ TEST_CASE("every_profile_gives_the_same_bits_of_stored_keys_and_values") {
           .lse()
           .weights(0),
       shape("streams: references that are subtracted").heads(3).dims(32, 128).lengths(1, 520).scores(1e7f),
+      shape("streams: more heads than a batch holds, whose ends fill several registers")
+          .heads(37)
+          .dims(8, 64)
+          .lengths(1, 530)
+          .sinks()
+          .lse(),
+      shape("streams: spans and blocks between kept keys and a window that no row sees")
+          .heads(3)
+          .dims(8, 64)
+          .lengths(1, 8800)
+          .window(270, 0)
+          .keep_first(300)
+          .lse(),
   };
   for (const stored::types& t : types)
     for (const shape& s : table) {
