@@ -81,7 +81,9 @@ TEST_CASE("int8: what is not offered and what cannot be is refused by name") {
       {"a mask with a negative stride", FOVEA_STRIDE, FOVEA_ARG_MASK,
        [](fovea_fixed_attention& a) { a.mask.query_stride = -1; }},
       {"a misaligned bias", FOVEA_ALIGN, FOVEA_ARG_MASK,
-       [](fovea_fixed_attention& a) { a.bias.data = off_by_a_byte(a.sinks); }},
+       [](fovea_fixed_attention& a) {
+         a.bias.data = off_by_a_byte(static_cast<const int32_t*>(a.bias.data));
+       }},
       {"misaligned slopes", FOVEA_ALIGN, FOVEA_ARG_ALIBI,
        [](fovea_fixed_attention& a) { a.alibi = off_by_a_byte(a.alibi); }},
       {"rows of out that share elements", FOVEA_STRIDE, FOVEA_ARG_OUT,
