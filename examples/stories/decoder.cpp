@@ -286,7 +286,7 @@ class pass {
     float unit = range.v / 127;
     for (int32_t keys = 512; keys < s_.positions; keys *= 2) unit *= 2; // by which sums are divided
     if (!(unit >= 0x1p-80f && unit <= 0x1p120f)) return false;
-    // All scales come first: each is a chain of operations, which then runs beside those of other heads.
+    // The scales of all heads first: each takes many operations in a row, and so heads overlap.
     for (int32_t h = 0; h < s_.heads; ++h) {
       const float peak = largest_of(from + h * dim, dim);
       int exponent = 0;

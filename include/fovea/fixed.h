@@ -35,8 +35,8 @@ enum {
 /* From scores to octaves, and from sums to output. fixed.hpp makes it from real scales; on a device it is
  * constant data. */
 typedef struct fovea_fixed_scale {
-  /* 1 .. 2^31 - 1 and 1 .. 31. Scores must stay below 2^28 / 65536 = 4,096 octaves. Scales of fixed.hpp have a
-   * multiplier of 2^30 or more, or the shift 31; with others microcontrollers are slower, and
+  /* 1 .. 2^31 - 1 and 1 .. 31. Scores must stay below 2^28 / 65536 = 4,096 octaves. Scales of fixed.hpp have
+   * a multiplier of 2^30 or more, or the shift 31. With others microcontrollers are slower, and
    * fovea_fixed_attend_plain refuses those whose scores reach 2^(shift - 1). */
   int32_t score_multiplier, score_shift;
   int32_t score_pre_shift; /* S16: scores are shifted right by this first, 0 .. 24; S8: 0 */

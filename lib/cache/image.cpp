@@ -69,7 +69,8 @@ uint32_t check_of(const image_head& head, const slot& s) {
 } // namespace
 
 #if defined(__thumb2__) && __ARM_ARCH_PROFILE == 'M'
-// Four words a turn; compilers load each one alone. Without optimisation few low registers are free: hence r8.
+// Four words a turn; compilers load each one alone. r8, because without optimisation few low registers are
+// free.
 uint32_t mix(uint32_t sum, const void* words, size_t bytes) {
   uint32_t count = static_cast<uint32_t>(bytes) >> 2, rest;
   // clang-format off

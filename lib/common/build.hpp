@@ -35,7 +35,8 @@
 
 // 3. Cortex-M from M3 on: the library is compiled for size, whatever -O it is given, but -O0. Attention loses
 // nothing, for its loops are unrolled by hand. What is faster with -O2 says so: a function by
-// FOVEA_FOR_SPEED, a source by FOVEA_SOURCE_FOR_SPEED. What runs once a call or a block says FOVEA_SOURCE_FOR_SIZE.
+// FOVEA_FOR_SPEED, a source by FOVEA_SOURCE_FOR_SPEED. What runs once a call or a block says
+// FOVEA_SOURCE_FOR_SIZE.
 #if !FOVEA_HAS_SYSTEM && defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && __ARM_ARCH >= 7
 #define FOVEA_FOR_SPEED __attribute__((optimize("O2", "fp-contract=off", "no-branch-count-reg")))

@@ -9,7 +9,8 @@ inline int32_t check_segment_count(const fovea_segments& map) {
                                                          : int32_t{FOVEA_OK};
 }
 
-// Whether a segment begins with a panel, behind the segments before it, which end at `begin`, and holds given keys.
+// A segment begins with a panel, at `begin` or later, where the segments before it end, and holds no key from
+// `end` on.
 inline int32_t check_segment(const fovea_segment& s, int32_t begin, int32_t end, int32_t step) {
   if (s.first_key % step) return refusal(FOVEA_ALIGN, FOVEA_ARG_SEGMENTS);
   return s.first_key < begin || s.keys < 0 || s.keys > end - s.first_key

@@ -44,8 +44,8 @@ struct tree_path {
   int16_t behind[Keys];
 };
 
-// The numbers of a tree, of a call whose pattern, sizes and kept keys have been checked. Kept keys of p.see, a
-// visibility, end before the drafts.
+// The numbers of a tree, of a call whose pattern, sizes and kept keys have been checked. Kept keys of p.see,
+// a visibility, end before the drafts.
 template <class Call, class Plan>
 FOVEA_ONCE int32_t check_tree(const Call& a, Plan& p) {
   draft_tree& t = p.tree;

@@ -1,5 +1,6 @@
-// Units of work, which the parts of a call are made of: some rows of one KV head, and of one piece of the keys
-// where rows are split. They depend on nothing but the call. Kernels take the rows of neighbouring units together.
+// Units of work, which the parts of a call are made of: some rows of one KV head, and of one piece of the
+// keys where rows are split. They depend on nothing but the call. Kernels take the rows of neighbouring units
+// together.
 #pragma once
 #include "common/validate.hpp"
 

@@ -40,7 +40,7 @@ constexpr bool operator==(const seen& a, const seen& b) {
 // Whether a query may see two runs of keys: a tree of drafts keeps those of a prefix, too.
 constexpr bool two_runs = features::kept_keys || features::trees;
 
-// A call that asks for an option that the build leaves out has been refused by validation.
+// Validation has refused calls with options that this build leaves out.
 constexpr seen seen_by(const visibility& see, int64_t query) {
   const int64_t p = see.position + query;
   int64_t low = (features::trees && see.tree ? see.position : p) - see.left, high = p + see.right + 1,

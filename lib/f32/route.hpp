@@ -29,8 +29,8 @@ struct alignas(4) route {
   bool four_row_tiles; // three or four rows: shapes that prefetch K and V
 };
 
-// What pays on some cores and not on others, as measured in docs/speed.md. In two words: what comes behind it in
-// a plan takes longer instructions on Cortex-M.
+// What pays on some cores and not on others, as measured in docs/speed.md. In two words: what comes behind it
+// in a plan takes longer instructions on Cortex-M.
 struct core_profile {
   bool prefetches_blocks; // values of the next block are asked for while those of this one are used
   bool prefetches_halves; // one row, AVX2: keys of halves are prefetched panel by panel

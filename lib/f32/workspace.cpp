@@ -150,8 +150,8 @@ int heads_in_tile(const plan& p, int rows) {
   const int room = static_cast<int>(smaller(tiles_at(p.isa).batched_rows, p.core.batched_rows));
   if (p.partials || p.modify.weights.data || p.kv_heads == 1 || p.rows > room / 4 || p.rows < 1) return 1;
   const bool one_block = p.see.first_key / block_keys == (p.see.end - 1) / block_keys;
-  // Three rows take shapes of four: the fourth, of the next head, would gather this head's values in each block
-  // but the first, where its own head begins with nothing.
+  // Three rows take shapes of four: the fourth, of the next head, would gather this head's values in each
+  // block but the first, where its own head begins with nothing.
   if (!one_block && (p.rows == 3 || !batches_blocks(p))) return 1;
   if (p.rows > p.group && !(seen_by(p.see, 0) == seen_by(p.see, (p.rows - 1) / p.group))) return 1;
   return static_cast<int>(smaller((room - rows) / static_cast<int>(p.rows) + 1, p.kv_heads));

@@ -9,8 +9,8 @@ struct fixed_row;
 struct seen_of_block;
 class fixed_panels;
 
-// Whether kernels read all tables of any call. Those of microcontrollers read only value_weights and sinks of a call
-// without tables, and no more of tables than rows see.
+// Whether kernels read all tables of any call. Those of microcontrollers read only value_weights and sinks of
+// a call without tables, and no more of tables than rows see.
 #if FOVEA_WITH_FIXED_CORTEX_M
 constexpr bool kernels_read_tables = false;
 #else
@@ -30,7 +30,8 @@ struct fixed_offer {
   void (*write_floats)(const int32_t* acc, uint32_t sum, int32_t zero_sum, const fovea_fixed_scale& scale,
                        int32_t count, uint32_t* out);
   bool (*by_key)(const fixed_plan& p, int32_t block); // whether options touch single keys of the block
-  // On microcontrollers: the weights of a row among `rows`, for values with a scale of their own, of seen keys.
+  // On microcontrollers, for values with a scale of their own: the weights that a row among `rows` gives to
+  // keys from .. to - 1.
   void (*scale_weights)(void* weights, int rows, int row, const int16_t* by, int from, int to);
   void (*find_piece)(fixed_panels& panels, int32_t block); // rows and segments
   int32_t (*check_segments)(const fovea_fixed_attention& a, fixed_plan& p);
@@ -81,8 +82,8 @@ class fixed_panels {
   bool one_at_a_time() const { return !p_.panels && room_blocks_ == 1; }
   bool arranged() const { return arranged_; } // as the kernel wants them
 
-  // Makes the piece current that holds a block of 64 keys, counted from absolute key 0. With one_at_a_time it is
-  // valid until the next block.
+  // Makes the piece current that holds a block of 64 keys, counted from absolute key 0. With one_at_a_time it
+  // is valid until the next block.
   void find(int32_t block) {
     if (static_cast<uint32_t>(block - first_) >= static_cast<uint32_t>(blocks_))
       p_.offer->find_piece(*this, block);
@@ -163,8 +164,8 @@ struct tensor_counts { // heads are 1 or more; elements have 2^shift bytes
   int32_t argument; // that a refusal names
 };
 
-// Where a tensor stands that meets nothing that the call writes. Rows of FOVEA_ARG_OUT may not share an element; they
-// become the output of the plan.
+// Where a tensor stands that meets nothing that the call writes. Rows of FOVEA_ARG_OUT may not share an
+// element; they become the output of the plan.
 int32_t check_tensor(const tensor_place& x, const tensor_counts& n, fixed_plan& p, byte_rows& rows);
 
 // seen_by, compiled once.

@@ -61,9 +61,10 @@ int32_t check_zero_points(const fovea_fixed_attention& a, fixed_plan& p) {
 }
 
 // The largest score times the multiplier must stay below 4,096 octaves: then octaves and their distances fit
-// 32 bits everywhere. Microcontrollers take octaves of bytes from the upper word of score * 2^(32 - shift) times the
-// multiplier. The first factor has 32 bits with any multiplier from 2^30 on; with a smaller one it may have more,
-// and then octaves are found key by key, or the scale is refused where an entry has no such path.
+// 32 bits everywhere. Microcontrollers take octaves of bytes from the upper word of score * 2^(32 - shift)
+// times the multiplier. The first factor has 32 bits with any multiplier from 2^30 on; with a smaller one it
+// may have more, and then octaves are found key by key, or the scale is refused where an entry has no such
+// path.
 template <const fixed_offer& Offer>
 bool octaves_fit(fixed_plan& p, const fovea_fixed_scale& x) {
   const uint32_t dim = static_cast<uint32_t>(p.dim);

@@ -1,7 +1,7 @@
 // The numbers of an integer call that must lie in a range, as a table: a word of the call, its range, and the
-// status when it lies outside. 0 says that an option is not used, so it is refused only where a range begins with
-// 1. On cores such as Cortex-M4 a loop walks the table, which takes a third of the flash of a condition for each
-// row; elsewhere, where calls take less time or loops more, rows become conditions.
+// status when it lies outside. 0 says that an option is not used, so it is refused only where a range begins
+// with 1. On cores such as Cortex-M4 a loop walks the table, which takes a third of the flash of a condition
+// for each row; elsewhere, where calls take less time or loops more, rows become conditions.
 #pragma once
 #include <cstddef>
 #include <utility>

@@ -107,13 +107,17 @@ void put_each_value(int8_t* __restrict to, const int8_t* __restrict row, ptrdiff
   const int8_t* const end = row + count;
   for (; row != end; to += to_next_panel) {
     const int8_t* const last = end - row < 16 ? end : row + 16;
-    if (four) do {
+    if (four) {
+      do {
         to[0] = row[0], to[1] = row[stride], to[2] = row[2 * stride], to[3] = row[3 * stride];
         to += step;
       } while (++row != last);
-    else
-      do *to = *row, to += step;
-      while (++row != last);
+    } else {
+      do {
+        *to = *row;
+        to += step;
+      } while (++row != last);
+    }
   }
 }
 

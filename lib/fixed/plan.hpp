@@ -45,7 +45,7 @@ struct fixed_visibility {
 };
 constexpr int32_t beyond_keys = 1 << 30; // also from any query on
 
-// A call that asks for an option that the build leaves out has been refused by validation.
+// Validation has refused calls with options that this build leaves out.
 constexpr seen seen_by(const fixed_visibility& see, int32_t query) {
   const auto within = [](int32_t x, int32_t low, int32_t high) {
     x = x < high ? x : high;
@@ -108,8 +108,8 @@ struct fixed_plan {
   table_of<int32_t> sums;
   table_of<uint8_t> mask;
   table_of<int32_t> bias, alibi, sinks;
-  // Scratch, and the output as soon as it is checked: nothing else of the call may meet them. Scratch is judged last,
-  // so that a call is refused for the same reason with it and without.
+  // Scratch, and the output as soon as it is checked: nothing else of the call may meet them. Scratch is
+  // judged last, so that a call is refused for the same reason with it and without.
   byte_range scratch = {}, written = {};
   bool meets_scratch = false;
 

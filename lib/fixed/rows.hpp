@@ -66,8 +66,8 @@ static inline int32_t take_sink(const fixed_plan& p, fixed_row& r) {
   return t;
 }
 
-// A sink is a key without a value that comes before all others. Returns its weight: where a row begins, and once
-// more where it ends, under the last reference.
+// A sink is a key without a value that comes before all others. Returns its weight: where a row begins, and
+// once more where it ends, under the last reference.
 static inline uint32_t weigh_sink(const fixed_plan& p, fixed_row& r) {
   if (!p.has_sinks()) return 0;
   const int32_t t = take_sink(p, r);
@@ -136,8 +136,8 @@ static inline key_options options_of(const fixed_plan& p, const fixed_row& r, in
   return o;
 }
 
-// Options from the first seen key of a block on; with a tree, which takes memory in `path`, as a mask. `multipliers`
-// are those of the block.
+// Options from the first seen key of a block on; with a tree, which takes memory in `path`, as a mask.
+// `multipliers` are those of the block.
 static inline key_options options_in(const fixed_plan& p, const fixed_row& r, int32_t kv_head, int32_t block,
                                      const int32_t* multipliers, const seen_of_block& seen,
                                      path_in_block& path) {

@@ -15,7 +15,8 @@ static_assert(offsetof(fovea_segment, v) == of_values * sizeof(void*) &&
               offsetof(fixed_plan, value_weights) - offsetof(fixed_plan, multipliers) ==
                   sizeof(tensor_place) &&
               offsetof(fovea_segment, v_head_stride) - offsetof(fovea_segment, k_head_stride) ==
-                  sizeof(ptrdiff_t));
+                  sizeof(ptrdiff_t) &&
+              offsetof(fixed_plan, width) - offsetof(fixed_plan, depth) == sizeof(int32_t));
 
 // Rows of one kind, of a segment. False where the call has none.
 struct segment_rows {

@@ -9,8 +9,8 @@ namespace {
 
 enum kind_of_table : uint8_t { per_head, per_key, per_row };
 
-// Where a call has a table: a pointer, then as many strides as its kind says. Each number has 2^shift bytes; a head
-// has so many numbers, or one for each key.
+// Where a call has a table: a pointer, then as many strides as its kind says. Each number has 2^shift bytes;
+// a head has so many numbers, or one for each key.
 struct table_kind {
   uint8_t at; // in pointers from the begin of the call
   kind_of_table kind;
@@ -46,8 +46,8 @@ static_assert(offsetof(fixed_plan, sinks) ==
 
 } // namespace
 
-// Strides that a table has none of become 0. A stride of 0 gives all heads the same rows, or all queries the same
-// row.
+// Strides that a table has none of become 0. A stride of 0 gives all heads the same rows, or all queries the
+// same row.
 int32_t check_fixed_tables(const call& a, fixed_plan& p) {
   tensor_counts n;
   byte_rows rows;

@@ -20,8 +20,8 @@ struct isa_defaults {
   // Columns that rows of K are transposed by. With 8 also columns(row, t) of eight registers and column(t,
   // i). With sixteen lanes also columns(row, t) of sixteen registers, which loads each row once.
   static constexpr int columns_at_once = 4;
-  // One instruction loads a column of rows that are equally far apart: columns_apart(p, stride, t), as columns
-  // with rows at p + i * stride.
+  // One instruction loads a column of rows that are equally far apart: columns_apart(p, stride, t), as
+  // columns with rows at p + i * stride.
   static constexpr bool loads_columns = false;
   // Registers in use from which on compilers would move sums about. There add_product(sum, a, b) keeps each
   // in its place.
@@ -54,8 +54,8 @@ struct isa_defaults {
   static constexpr bool narrows_f16 = false;
   // load_s8(p): a register of bytes as floats, where the compiler makes too much of it.
   static constexpr bool widens_s8 = false;
-  // Plain floats: add_eight(by, p, x) adds eight products to eight sums; add_eight_products(q, rows, x) goes on
-  // with the chains of four rows.
+  // Plain floats: add_eight(by, p, x) adds eight products to eight sums; add_eight_products(q, rows, x) goes
+  // on with the chains of four rows.
   static constexpr bool loads_eight = false;
   // Plain floats: weigh_fours(s, end, sum, shift, terms) makes weights of scores, four at a time.
   static constexpr bool weighs_fours = false;
@@ -65,7 +65,8 @@ struct isa_defaults {
   static constexpr bool multiplies_panels = false;
   // Plain floats: sum_of_sixteen(x) is what sum_tree is of the same sixteen numbers.
   static constexpr bool sums_lanes = false;
-  // Plain floats: sum_columns<8 or 16>(weights, count, v, stride, to) writes the sums of so many columns of V.
+  // Plain floats: sum_columns<8 or 16>(weights, count, v, stride, to) writes the sums of so many columns of
+  // V.
   static constexpr bool sums_columns = false;
   // byte_on_top(x, i): byte i of each lane moves to its top, the others become 0. store_halves(p, x): the
   // lower halves of all lanes as integers, and from p + 16 on the upper ones.

@@ -86,8 +86,8 @@ struct helium_isa : isa_defaults {
   static constexpr bool by_row = true;
   static FOVEA_INLINE reg larger_first(reg a, reg b, int n) { return vmaxnmq_m_f32(a, a, b, first(n)); }
 
-  // x += by[i] * the sixteen numbers of row i, i ascending. In assembly, as multiply_rows: compilers load each
-  // factor alone, and each vector right before the product that waits for it.
+  // x += by[i] * the sixteen numbers of row i, i ascending. In assembly, as multiply_rows: compilers load
+  // each factor alone, and each vector right before the product that waits for it.
   static FOVEA_INLINE void add_sixteens(const float* by, int count, const float* row, ptrdiff_t stride,
                                         reg (&x)[4]) {
     reg t0, t1, t2, t3;

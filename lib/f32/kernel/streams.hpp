@@ -1,7 +1,7 @@
-// One row of queries for each KV head, as in a decode with one query per head: K and V of halves are read once,
-// and reading is the limit. A head reads the keys of several blocks, then their values, so memory is read in
-// long runs. Each loop prefetches what is read some kilobytes later: the rest of its run, then the begin of the
-// next one. The chains are those of the tile.
+// One row of queries for each KV head, as in a decode with one query per head: K and V of halves are read
+// once, and reading is the limit. A head reads the keys of several blocks, then their values, so memory is
+// read in long runs. Each loop prefetches what is read some kilobytes later: the rest of its run, then the
+// begin of the next one. The chains are those of the tile.
 #pragma once
 #include "f32/kernel/softmax.hpp"
 #include "f32/kernel/stored_scores.hpp"
@@ -38,8 +38,8 @@ class stream_ahead {
 };
 
 // A step of one row, whose number stands in all lanes of w. (As `tile_step` on b.at + i * b.step, gcc's code
-// takes 16 % more time with AVX2, 5 % with AVX-512.) Sums of mixed pairs are told to stay in their registers:
-// else gcc moves some of them through memory.
+// takes 16 % more time with AVX2, 5 % with AVX-512.) Where bfloat16 sums hold even and odd numbers apart, an
+// empty assembly statement keeps them in registers, as gcc would move some of them through memory.
 template <class Isa, class Shape, class Element, class Places>
 FOVEA_INLINE void add_step(typename Isa::reg w, const typename Element::stored* b, Places next,
                            accumulator<Isa, Shape>& acc) {
@@ -79,8 +79,9 @@ FOVEA_INLINE void add_stream(const float* a, panels_view<typename Element::store
 using stream_shape = shape<1, 4>;
 constexpr int stream_width = 16 * stream_shape::vectors;
 
-// A block of a head. Those of a batch are scored before the first of them reads its values: as many as scratch
-// has rows of scores, head by head. Unit i has row i of the scores, of the references and of the factors.
+// A block of a head. Those of a batch are scored before the first of them reads its values: as many as
+// scratch has rows of scores, head by head. Unit i has row i of the scores, of the references and of the
+// factors.
 struct stream_unit {
   int row;                   // of the tile: each head has one
   int32_t from, to;          // the run of keys that it sees
