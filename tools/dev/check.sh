@@ -141,11 +141,12 @@ clang_settings() {
   done
 }
 
-# prove_variant NAME TARGET TITLE CMAKE ARGUMENT...: all tests, built with other flags or by another compiler.
+# prove_variant NAME TARGET TITLE CMAKE ARGUMENT...: all tests, built with other flags or by another compiler. An emulated board may
+# take an hour.
 prove_variant() {
   name=$1 target=$2
   say "tests, $3"
   shift 3
   compile "$name" "$target" test_programs "$@"
-  "build/$name/run-tests"
+  FOVEA_TIMEOUT=${FOVEA_TIMEOUT:-3600} "build/$name/run-tests"
 }
