@@ -303,8 +303,8 @@ FOVEA_API int32_t fovea_pack_keys_as(int32_t dtype, void *panels, int32_t at, in
 
 FOVEA_API int32_t fovea_isa(void);            /* the best ISA here; 0 if all calls are refused here */
 FOVEA_API int32_t fovea_has_isa(int32_t isa); /* 1 if a call may ask for it here */
-/* Constant texts, never null: "avx2" (of 0: "best", the name of the request), "a stride is negative or too
- * small", "k". */
+/* Constant texts, never null: "avx2" (of 0: "best", the name of the request), "a stride is negative or smaller
+ * than a row", "k". */
 FOVEA_API const char *fovea_isa_name(int32_t isa);
 FOVEA_API const char *fovea_reason_text(int32_t status);
 FOVEA_API const char *fovea_argument_text(int32_t status);
