@@ -272,7 +272,7 @@ typedef struct fovea_attention {
  *   j / c <= p / c and (j < keep_first or p / c - left_chunks <= j / c).
  * In a tree, p and j are positions as fovea_pattern says, for alibi and windows alike.
  * A key that a row does not see contributes nothing, whatever it holds. Memory outside the given rows is
- * never read. */
+ * never read. The largest |v| times the number of keys must stay below 2^126, or sums may become infinite. */
 
 FOVEA_API int32_t fovea_attend(const fovea_attention *a, void *scratch, size_t scratch_size);
 /* The same for float32 only: a program without other types links only the code that they need. */
