@@ -69,14 +69,24 @@ std::string csv_of(const std::vector<saved_fields>& all) {
   return text;
 }
 
+// A file is written beside its place first, so that an older one stays if there is no room. A device is written directly.
 bool write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  const bool direct = fs::exists(path, problem) && !fs::is_regular_file(path, problem);
+  const fs::path target = fs::is_symlink(path, problem) ? fs::canonical(path, problem) : fs::path(path);
+  std::string beside = direct ? path : target.string() + ".part";
+  for (int i = 1; !direct && fs::exists(beside, problem); ++i)
+    beside = target.string() + ".part" + std::to_string(i);
+  std::FILE* file = std::fopen(beside.c_str(), "wb");
   if (!file) return false;
   const bool sent = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const bool written = std::fclose(file) == 0 && sent;
-  std::error_code ignored;
-  if (!written && std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
-  return written;
+  if (direct) return written;
+  if (written) fs::rename(beside, target, problem);
+  if (written && !problem) return true;
+  fs::remove(beside, problem);
+  return false;
 }
 
 int write_files(const options& o, const std::vector<saved_fields>& all, const std::string& picture) {

@@ -11,6 +11,7 @@
 #include "against.hpp"
 #include "chosen.hpp"
 #include "conditions.hpp"
+#include "finish.hpp"
 #include "fovea/fovea.h"
 #include "machine.hpp"
 #include "measure.hpp"
@@ -195,7 +196,7 @@ int start(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return start(argc, argv);
+    return finish("fovea_bench", start(argc, argv));
   } catch (const usage_error& error) {
     std::fprintf(stderr, "fovea_bench: %s\n", error.what());
     return 2;

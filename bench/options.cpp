@@ -110,6 +110,11 @@ std::string writable(const std::string& flag, const std::string& path) {
   return path;
 }
 
+bool is_device(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
+}
+
 struct flag {
   const char *name, *value, *help; // value: what it is called in the help; null = the flag takes none
   void (*apply)(options&, const std::string& value);
@@ -236,6 +241,10 @@ options parse(int argc, char** argv) {
   if (o.sweep && !of_works.empty())
     throw usage_error(of_works + " makes no sense with --sweep; leave out one of the two");
   check_mode(o);
+  for (const auto& [one, other] :
+       {std::pair{o.json, o.csv}, std::pair{o.json, o.svg}, std::pair{o.csv, o.svg}})
+    if (!one.empty() && one == other && !is_device(one))
+      throw usage_error(one + " is named twice; give each file a name of its own");
   if (!o.emulated.empty()) {
     if (o.rounds == 0) o.rounds = 2;
     if (o.most_flops == 0) o.most_flops = most_flops_emulated;

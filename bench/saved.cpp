@@ -3,6 +3,7 @@
 #include "saved.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -106,8 +107,10 @@ std::string saved_result::name() const {
 namespace {
 
 std::string text_in(const std::string& path) {
+  std::error_code ignored;
   std::ifstream file(path);
-  if (!file) throw saved_error("cannot read " + path + "; give a file that --json wrote");
+  if (!file || std::filesystem::is_directory(path, ignored))
+    throw saved_error("cannot read " + path + "; give a file that --json wrote");
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

@@ -1,7 +1,7 @@
 // A decoder of two layers writes 24 tokens, and prints a digest of every number on the way. Each step is RMS
 // norm, projections, RoPE, attention and a feed-forward network. Compiled with -ffp-contract=off, this
 // program prints the same digest on every core with fused multiply-add; `tools/check/integration decoder`
-// compares a PC with a Cortex-A72, RISC-V and a Cortex-M4F. docs/numerics.md, section 12, says what an
+// compares a PC with a Cortex-A72, RISC-V and a Cortex-M4F. docs/numerics.md, section 13, says what an
 // application has to observe.
 #include <cmath>
 #include <cstdint>

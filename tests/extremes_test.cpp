@@ -135,3 +135,43 @@ TEST_CASE("keys_far_away_under_a_steep_slope_keep_a_score") {
     });
   }
 }
+
+// One key has a score of 2.9e38, all others of -2.9e38: the difference is no float. They weigh 2^-100, or 0 where options change scores.
+TEST_CASE("scores_further_apart_than_a_float_holds") {
+  const shape table[] = {
+      shape("one row").dims(1).lengths(1, 20).scale(1),
+      shape("several rows over three blocks").heads(4, 2).dims(3, 5).lengths(5, 600).scale(1).causal(),
+      shape("with a log-sum-exp, sinks and returned weights")
+          .dims(4, 20)
+          .lengths(2, 300)
+          .scale(1)
+          .sinks()
+          .lse()
+          .weights(0),
+      shape("with a softcap").dims(4, 16).lengths(3, 40).scale(1).softcap(3e38f / 2),
+      shape("with ALiBi").heads(2).dims(4, 16).lengths(3, 40).scale(1).alibi(),
+      shape("with a mask").dims(4, 16).lengths(3, 40).scale(1).mask(mask_kind::bias),
+      shape("with a tree of drafts").dims(4, 16).lengths(6, 600).scale(1).tree(5),
+  };
+  for (const shape& s : table) {
+    INFO(doctest::String(s.why));
+    problem p(s);
+    for (int32_t h = 0; h < p.q.heads; ++h)
+      for (int32_t i = 0; i < p.q.tokens; ++i)
+        for (int32_t c = 0; c < p.q.dim; ++c) p.q.at(h, i, c) = c == 0 ? 1.0f : 0.0f;
+    for (int32_t g = 0; g < p.k.heads; ++g)
+      for (int32_t j = 0; j < p.k.tokens; ++j) {
+        p.k.at(g, j, 0) = j == p.k.tokens - 10 ? 2e38f : -2e38f;
+        if (j == p.k.tokens - 10) // so that what little the others weigh is all that there is
+          for (int32_t c = 0; c < p.v.dim; ++c) p.v.at(g, j, c) = 0;
+      }
+    const std::vector<float> bits = numerics::attend(p.call());
+    isas::for_each([&](int32_t isa) {
+      const fovea_attention a = p.call(isa);
+      for (const size_t scratch : {fovea_scratch_best(&a), fovea_scratch_least(&a)}) {
+        const std::vector<float> got = solve(p, a, scratch);
+        if (isas::promises_bits(isa)) CHECK(data::same_numbers(got, bits));
+      }
+    });
+  }
+}

@@ -74,9 +74,11 @@ inline float softcapped(float s, float softcap) {
   return s < 0 ? 0.0f - y : y;
 }
 
-inline float weight(float score, float top) {
+// `least`: of a score so far below top that their difference overflows.
+inline float weight(float score, float top, float least) {
   if (std::fabs(top) < 4194304.0f) return exp2(score, top);
-  return exp2(score - top, 0.0f); // top is too large for the magic number: one rounding instead
+  const float below = score - top; // top is too large for the magic number: one rounding instead
+  return below == hidden ? least : exp2(below, 0.0f);
 }
 
 // What a row has gathered so far: in a block, in a span, in all spans.
@@ -124,7 +126,7 @@ class row {
     const int32_t stage = a_.weights.stage;
     for (int64_t j = a_.first_key; j < int64_t{a_.first_key} + a_.keys; ++j) {
       const bool is_seen = attends(j);
-      if (stage == 0) to.push_back(is_seen ? weight(biased(j), all_.top) * end_.factor : 0.0f);
+      if (stage == 0) to.push_back(is_seen ? weight(biased(j), all_.top, 0) * end_.factor : 0.0f);
       if (stage == 1) to.push_back(score(j) * ln_2);
       if (stage == 2) to.push_back(capped(j) * ln_2);
       if (stage == 3) to.push_back(is_seen ? biased(j) * ln_2 : hidden);
@@ -195,14 +197,23 @@ class row {
     merge(gather(seen, scores, nearest_even(peak)), span);
   }
 
+  // Does an option change or hide scores of the block?
+  bool changes_scores(int64_t block) const {
+    const int64_t drafts = int64_t{a_.first_key} + a_.keys - a_.queries;
+    const bool has_drafts = a_.pattern != nullptr && a_.pattern->parents != nullptr &&
+                            block + block_keys > drafts;
+    return a_.softcap > 0 || a_.alibi != nullptr || a_.mask.data != nullptr || has_drafts;
+  }
+
   gathered gather(const std::vector<int64_t>& seen, const std::vector<float>& scores, float top) const {
     gathered block;
     block.empty = false;
     block.top = top;
     block.out.assign(width_, 0.0f);
+    const float least = changes_scores(seen[0] / block_keys * block_keys) ? 0 : 0x1p-100f;
     for (size_t n = 0; n < seen.size(); ++n) {
       const float* v = reference::row(a_.v, kv_head_, seen[n] - a_.first_key, a_.keys, reference::v_dim(a_));
-      const float w = weight(scores[n], top);
+      const float w = weight(scores[n], top, least);
       block.sum[seen[n] % 16] += w;
       for (size_t c = 0; c < width_; ++c) block.out[c] = fma(w, v[c], block.out[c]);
     }

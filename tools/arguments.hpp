@@ -29,6 +29,11 @@ inline const flag& find_flag(const std::vector<flag>& known, const std::string& 
                     " --help lists all flags; put a sentence in quotes");
 }
 
+// A file, a folder or a name, which has at least one letter.
+inline bool takes_a_name(const flag& one) {
+  return one.value == "FILE" || one.value == "OUT" || one.value == "DIR" || one.value == "NAME";
+}
+
 // Both "--dim 16" and "--dim=16".
 inline flags parse_flags(const std::vector<std::string>& arguments, const std::vector<flag>& known,
                          const std::string& command) {
@@ -47,6 +52,8 @@ inline flags parse_flags(const std::vector<std::string>& arguments, const std::v
     } else {
       given[name] = arguments[++i];
     }
+    if (given[name].empty() && takes_a_name(one))
+      throw usage_error(name + " is empty: write " + name + " " + one.value);
   }
   return given;
 }

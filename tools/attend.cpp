@@ -230,10 +230,12 @@ int run_attend(const std::vector<std::string>& arguments) {
   work.run();
   const bool drawn = given.count("--draw") || given.count("--svg");
   const std::vector<heat_map> maps = drawn ? work.maps() : std::vector<heat_map>();
-  if (given.count("--out")) write_whole(given.at("--out"), work.out_file());
-  if (given.count("--weights")) write_whole(given.at("--weights"), work.weights_file());
-  if (given.count("--lse")) write_whole(given.at("--lse"), work.lse_file());
-  if (given.count("--svg")) write_whole(given.at("--svg"), svg_document({maps}, "Attention weights"));
+  std::vector<output_file> files;
+  if (given.count("--out")) files.push_back({given.at("--out"), work.out_file()});
+  if (given.count("--weights")) files.push_back({given.at("--weights"), work.weights_file()});
+  if (given.count("--lse")) files.push_back({given.at("--lse"), work.lse_file()});
+  if (given.count("--svg")) files.push_back({given.at("--svg"), svg_document({maps}, "Attention weights")});
+  write_whole(files);
   if (!given.count("--draw")) return 0;
   const terminal shown = terminal_of_output(given.count("--plain") > 0, given.count("--color") > 0);
   page out(shown.width, shown.colour);

@@ -32,7 +32,11 @@ class line_source {
   }
 
   bool next(const minilm::vocabulary& words, minilm::token_row& row) {
-    if (!std::getline(std::cin, line_)) return false;
+    if (!std::getline(std::cin, line_)) {
+      if (std::cin.bad())
+        throw usage_error("standard input cannot be read: redirect a file or a pipe into it");
+      return false;
+    }
     ++lines_;
     minilm::tokenize(words, line_, row);
     if (row.is_cut) cut_.add(lines_);

@@ -1,6 +1,7 @@
 // The command line program `fovea`: shows how attention computes, and what this machine makes of it.
 #include <csignal>
 #include <cstdio>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -182,7 +183,11 @@ int main(int count, char** words) {
     return run(count > 1 ? words[1] : "help", arguments);
   } catch (const std::exception& failed) {
     progress("");
-    const std::string sentence = std::string("fovea: ") + failed.what() + ".\n";
+    const bool is_memory = dynamic_cast<const std::bad_alloc*>(&failed) != nullptr;
+    const std::string sentence = std::string("fovea: ") +
+                                 (is_memory ? "there is not enough memory for this: give smaller sizes"
+                                            : failed.what()) +
+                                 ".\n";
     std::fputs((terminal_of_output(false, false).utf8 ? sentence : to_ascii(sentence)).c_str(), stderr);
     return 1;
   }

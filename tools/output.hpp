@@ -1,10 +1,17 @@
-// Puts finished text where it belongs, whole or not at all. Both throw usage_error.
+// Puts finished text where it belongs, whole or not at all. All throw usage_error.
 #pragma once
 #include <string>
+#include <vector>
 
 namespace demo {
 
-// Writes a file beside `path` and moves it into place; a device or pipe is written directly.
+struct output_file {
+  std::string path, text;
+};
+
+// Writes all files or none: each one beside its path, and when all are complete they are moved into place. A device or pipe is
+// written directly.
+void write_whole(const std::vector<output_file>& files);
 void write_whole(const std::string& path, const std::string& text);
 
 // To standard output.

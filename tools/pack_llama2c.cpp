@@ -47,9 +47,11 @@ class model_packer {
     if (wish_.helium) stories::reorder_for_helium(image_->data(), image_->size());
     if (wish_.smlad) stories::arrange_for_smlad(image_->data(), image_->size());
     if (wish_.image.empty()) header.words(wish_.name + "_model", image_->data(), image_->size());
+    std::vector<output_file> files;
     if (!wish_.image.empty())
-      write_whole(wish_.image, {reinterpret_cast<const char*>(image_->data()), image_->size()});
-    if (!wish_.header.empty()) write_whole(wish_.header, header.text());
+      files.push_back({wish_.image, {reinterpret_cast<const char*>(image_->data()), image_->size()}});
+    if (!wish_.header.empty()) files.push_back({wish_.header, header.text()});
+    write_whole(files);
     std::string text;
     for (const std::string& line : table_lines(t, 100)) text += line + "\n";
     return to_ascii(text);

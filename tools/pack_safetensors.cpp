@@ -88,9 +88,11 @@ class tensor_packer {
                         std::to_string(p.bytes), std::to_string(p.offset)});
     }
     t.rows.push_back({"all", "", "", std::to_string(image_.size()), ""});
+    std::vector<output_file> files;
     if (!wish_.image.empty())
-      write_whole(wish_.image, {reinterpret_cast<const char*>(image_.data()), image_.size()});
-    if (!wish_.header.empty()) write_whole(wish_.header, header.text());
+      files.push_back({wish_.image, {reinterpret_cast<const char*>(image_.data()), image_.size()}});
+    if (!wish_.header.empty()) files.push_back({wish_.header, header.text()});
+    write_whole(files);
     std::string text;
     for (const std::string& line : table_lines(t, 100)) text += line + "\n";
     for (const std::string& name : left_out_) text += "left out: " + printable(name) + "\n";

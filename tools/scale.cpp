@@ -30,7 +30,7 @@ double scale_of(const flags& given, const char* name, double steps) {
 
 std::string product_text(const flags& given) {
   if (given.size() > 1) throw usage_error("--product stands alone: leave out the other flags");
-  const double real = real_number(given, "--product", 0, 1e-30, 1e30);
+  const double real = real_number(given, "--product", 0, 2.4e-10, 1e9); // what a shift makes
   const fovea::fixed_multiplier m = fovea::make_fixed_multiplier(real);
   const double made = static_cast<double>(m.multiplier) * fovea::detail::power_of_two(m.shift - 31);
   return format("/* %.9g, as multiplier * 2^(shift - 31) = %.9g */\nmultiplier = %d, shift = %d\n", real,

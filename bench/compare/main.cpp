@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../finish.hpp"
 #include "../saved.hpp"
 #include "boards.hpp"
 #include "judge.hpp"
@@ -153,7 +154,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return finish("fovea_compare", run(argc, argv));
   } catch (const saved_error& error) {
     std::fprintf(stderr, "fovea_compare: %s\n", error.what());
     return 2;

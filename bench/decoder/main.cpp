@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/finish.hpp"
 #include "bench/peak.hpp"
 #include "bench/stopwatch.hpp"
 #include "random_model.hpp"
@@ -211,7 +212,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return finish("fovea_decoder", run(argc, argv));
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "fovea_decoder: %s\n", error.what());
     return 2;

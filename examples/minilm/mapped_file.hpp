@@ -36,7 +36,8 @@ class mapped_file {
 
  private:
   void open(const std::string& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // A pipe that nobody writes to is opened at once, and refused.
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat about = {};
     if (file < 0 || fstat(file, &about) != 0)
       problem_ = std::strerror(errno);

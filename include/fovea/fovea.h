@@ -272,7 +272,7 @@ typedef struct fovea_attention {
  *   j / c <= p / c and (j < keep_first or p / c - left_chunks <= j / c).
  * In a tree, p and j are positions as fovea_pattern says, for alibi and windows alike.
  * A key that a row does not see contributes nothing, whatever it holds. Memory outside the given rows is
- * never read. */
+ * never read. The largest |v| times the number of keys must stay below 2^126, or sums may become infinite. */
 
 FOVEA_API int32_t fovea_attend(const fovea_attention *a, void *scratch, size_t scratch_size);
 /* The same for float32 only: a program without other types links only the code that they need. */
@@ -303,8 +303,8 @@ FOVEA_API int32_t fovea_pack_keys_as(int32_t dtype, void *panels, int32_t at, in
 
 FOVEA_API int32_t fovea_isa(void);            /* the best ISA here; 0 if all calls are refused here */
 FOVEA_API int32_t fovea_has_isa(int32_t isa); /* 1 if a call may ask for it here */
-/* Constant texts, never null: "avx2" (of 0: "best", the name of the request), "a stride is negative or too
- * small", "k". */
+/* Constant texts, never null: "avx2" (of 0: "best", the name of the request), "a stride is negative or smaller
+ * than a row", "k". */
 FOVEA_API const char *fovea_isa_name(int32_t isa);
 FOVEA_API const char *fovea_reason_text(int32_t status);
 FOVEA_API const char *fovea_argument_text(int32_t status);
