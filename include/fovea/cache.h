@@ -52,20 +52,20 @@ typedef struct fovea_cache_shape {
 } fovea_cache_shape;
 
 /* Bytes of a block, 0 if they overflow or a dim or a number is out of its range; fovea_cache_init checks the
- * rest. The constants below are the same for a v_dim that is not 0. */
+ * rest. FOVEA_CACHE_BYTES and its kin below give the same number; a v_dim of 0 is not dim there. */
 FOVEA_API size_t fovea_cache_size(const fovea_cache_shape *shape);
 FOVEA_API int32_t fovea_cache_init(void *image, size_t size, const fovea_cache_shape *shape);
 /* A cache that continues `parent` behind its first `tokens`: it holds only what comes later, and a copy of
  * the tokens % 16 (I8: 64) before. The parent is only read, may stand in constant memory, and serves any
- * number of branches; its first `tokens` must stay. It may be a branch itself, that begins not behind
- * `tokens`, but not a ring. Heads, dims, dtype and scales that `shape` leaves at zero are those of the
+ * number of branches; its first `tokens` must stay. It may be a branch itself, if it begins at `tokens` or
+ * earlier. It may not be a ring. Heads, dims, dtype and scales that `shape` leaves at zero are those of the
  * parent; others are refused. Capacity, window and keep_first are its own. */
 FOVEA_API int32_t fovea_cache_branch(void *image, size_t size, const fovea_cache_shape *shape,
                                      const void *parent, int32_t tokens);
 
 /* The mean key of a cache with smooth_keys, [kv_heads][1][dim] of finite FOVEA_F32, before the first token
- * comes; without it all means are 0. It is part of the image, stays on reset, and goes to branches. A call
- * that is cut leaves a block that is refused. */
+ * comes; without it all means are 0. It is part of the image, stays on reset, and goes to branches. A power
+ * cut during this call leaves a block that all calls refuse. */
 FOVEA_API int32_t fovea_cache_set_mean(void *image, const fovea_in *mean);
 FOVEA_API const float *fovea_cache_mean(const void *image); /* [kv_heads][dim]; null: it has none */
 
@@ -77,12 +77,13 @@ FOVEA_API int32_t fovea_cache_append(void *image, const fovea_in *k, const fovea
 FOVEA_API int32_t fovea_cache_truncate(void *image, int32_t length);
 FOVEA_API int32_t fovea_cache_reset(void *image); /* forgets all of its own tokens */
 
-/* Where keys are smoothed, scores are lower by scale * (q . mean) in each row. So softcap, sinks, lse and
- * returned scores that are set in the call are refused; an lse that is set later has to be raised by that.
- * Fills what concerns K and V in a call: k, v, keys, first_key, segments; of I8 with scales key_multipliers,
+/* Fills what concerns K and V in a call: k, v, keys, first_key, segments; of I8 with scales key_multipliers,
  * value_weights and scale.score_multiplier; kv_heads, dim and v_dim, which are refused if they are given and
  * differ. `segments` may be null where no segment is needed: a cache that is neither ring nor branch. For a
- * branch, view the parent first, with the same segments. The call reads the block until it has returned. */
+ * branch, view the parent first, with the same segments. The attention reads the block in place: change it
+ * only when that call has returned.
+ * With smooth_keys the scores of a row are lower by scale * (q . mean). So a call that has softcap, sinks,
+ * lse or returned scores set is refused; to an lse that is set after the view, add scale * (q . mean). */
 FOVEA_API int32_t fovea_cache_view(const void *image, fovea_segments *segments, fovea_attention *a);
 FOVEA_API int32_t fovea_cache_view_fixed(const void *image, fovea_segments *segments,
                                          fovea_fixed_attention *a);

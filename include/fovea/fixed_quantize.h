@@ -32,7 +32,7 @@ FOVEA_API int32_t fovea_fixed_quantize_tokens(const fovea_float_rows *x, float *
 FOVEA_API int32_t fovea_fixed_mean(const fovea_float_rows *x, float *mean);
 FOVEA_API int32_t fovea_fixed_subtract(const fovea_float_rows *x, const float *mean, float *out);
 /* Channel scales: keys are divided by them and queries multiplied, so that all channels of K have the same
- * range. `out` may be x itself. */
+ * range. `out` may be x itself. divide: 1 for keys, 0 for queries. */
 FOVEA_API int32_t fovea_fixed_channel_scales(const fovea_float_rows *keys, float *scales);
 FOVEA_API int32_t fovea_fixed_fold(const fovea_float_rows *x, const float *scales, int32_t divide,
                                    float *out);

@@ -158,7 +158,8 @@ enum {                /* flags of a call */
 };
 
 /* heads x tokens x dim. The elements of a row are contiguous. A stride of 0 means contiguous
- * [head][token][dim]; a negative one is refused. */
+ * [head][token][dim]; a negative one is refused. zero_point must be 0: integers with a zero point are for
+ * fixed.h. */
 typedef struct fovea_in {
   const void *data;   /* may be null only when it has no element */
   const void *scales; /* FOVEA_I8: a scale for each token and head, what a number is multiplied by; null: 1 */
@@ -172,16 +173,17 @@ typedef struct fovea_in {
 typedef struct fovea_out {
   void *data; /* its byte range, first to last element, must not overlap an input, scratch or partials */
   ptrdiff_t head_stride, token_stride;
-  float scale; /* of integer data; 0 = 1 */
+  float scale; /* must be 0, and zero_point, too: no output of these calls is quantised */
   int32_t dtype, zero_point, reserved;
 } fovea_out;
 
-/* [query][key]. Bool: uint8_t, nonzero = attend. Bias: float, added to the score. Only -inf masks a key;
- * a score plus its bias is at most 2e38. */
+/* [query][key]. Bool: uint8_t, nonzero = attend. Bias: float, added to the score. Only -inf masks a key. A
+ * score plus its bias must not exceed 2e38, or the row may become NaN. */
 typedef struct fovea_mask {
   const void *data;                    /* null = no mask */
   ptrdiff_t head_stride, query_stride; /* 0 = the same rows for all heads, the same row for all queries */
-  int32_t is_bias, keys;               /* keys: columns of the mask, 0 = all; behind them all is masked */
+  int32_t is_bias;                     /* 0: bool; 1: bias */
+  int32_t keys;                        /* columns of the mask, 0 = all keys; keys behind them are masked */
 } fovea_mask;
 
 /* Returned softmax weights, or scores, of chosen rows:
@@ -258,7 +260,7 @@ typedef struct fovea_attention {
   void *partials;       /* null: no row is split. Else memory that all parts share; then call fovea_merge */
   size_t partials_size; /* at least fovea_partials_size */
   int32_t isa;          /* 0 = the best of this machine; else exactly that one */
-  int32_t ring;         /* 0 */
+  int32_t ring;         /* must be 0; keys of a ring are given by `segments` */
   /* null: all keys stand in k and v. Else where they stand; k.data, v.data and their strides are not used. */
   const fovea_segments *segments;
   const fovea_pattern *pattern; /* null: none */
@@ -324,8 +326,8 @@ FOVEA_API int32_t fovea_version(void);
 /* Of fovea_attend_plain on cores without vectors: a row of q, the scores of a block, two outputs. */
 #define FOVEA_SCRATCH_PLAIN(dim, v_dim) \
   (sizeof(float) * (1 + FOVEA_AS_SIZE(dim) + 256 + 2 * FOVEA_AS_SIZE(v_dim)))
-/* The same as FOVEA_SCRATCH for speed: with room for `rows` rows at a time, of one KV head or of several that have few each,
- * and for the panels of `keys` keys of one KV head. */
+/* FOVEA_SCRATCH with room for speed: for `rows` rows at a time, of one KV head or of several that have few
+ * each, and for the panels of `keys` keys of one KV head. */
 #define FOVEA_SCRATCH_FAST(dim, v_dim, rows, keys)          \
   (FOVEA_SCRATCH(dim, v_dim) +                              \
    sizeof(float) * (FOVEA_UP16(keys) * FOVEA_AS_SIZE(dim) + \

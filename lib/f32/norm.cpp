@@ -138,34 +138,22 @@ int32_t check_pool(const fovea_pool_rows* call, pool_job& job) {
 } // namespace fovea::f32
 
 int32_t fovea_norm(const fovea_norm_rows* call) {
-  using namespace fovea;
   using namespace fovea::f32;
   norm_job job = {};
   if (const int32_t status = check_norm(call, job)) return status;
-  const int32_t place = find_isa(call->isa);
-  if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  run_at(place, job);
-  return FOVEA_OK;
+  return run_on(call->isa, job);
 }
 
 int32_t fovea_activate(const fovea_activation_rows* call) {
-  using namespace fovea;
   using namespace fovea::f32;
   activate_job job = {};
   if (const int32_t status = check_activation(call, job)) return status;
-  const int32_t place = find_isa(call->isa);
-  if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  run_at(place, job);
-  return FOVEA_OK;
+  return run_on(call->isa, job);
 }
 
 int32_t fovea_pool(const fovea_pool_rows* call) {
-  using namespace fovea;
   using namespace fovea::f32;
   pool_job job = {};
   if (const int32_t status = check_pool(call, job)) return status;
-  const int32_t place = find_isa(call->isa);
-  if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  run_at(place, job);
-  return FOVEA_OK;
+  return run_on(call->isa, job);
 }

@@ -49,7 +49,9 @@ int32_t check_softmax(const fovea_softmax_rows* call, softmax_job& job) {
   if (!call) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   const fovea_softmax_rows& s = *call;
   if (const int32_t status = check_numbers(s, job)) return status;
-  job.in = s.in, job.out = s.out, job.lse = s.lse;
+  job.in = s.in;
+  job.out = s.out;
+  job.lse = s.lse;
   job.in_stride = s.in_stride ? s.in_stride : s.columns;
   job.out_stride = s.out_stride ? s.out_stride : s.columns;
   byte_range in, out, mask = {}, lse = {};
@@ -83,27 +85,19 @@ int32_t check_matvec(const matvec_job& job) {
 } // namespace fovea::f32
 
 int32_t fovea_softmax(const fovea_softmax_rows* call) {
-  using namespace fovea;
   using namespace fovea::f32;
   softmax_job job = {};
   if (const int32_t status = check_softmax(call, job)) return status;
-  const int32_t place = find_isa(call->isa);
-  if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  run_at(place, job);
-  return FOVEA_OK;
+  return run_on(call->isa, job);
 }
 
 int32_t fovea_matvec(const float* w, ptrdiff_t row_stride, const float* x, int32_t rows, int32_t columns,
                      int32_t isa, float* out) {
-  using namespace fovea;
   using namespace fovea::f32;
   matvec_job job{w, x, out, row_stride ? row_stride : columns, rows, columns};
   if (const int32_t status = check_matvec(job)) return status;
   if (columns == 0) job.row_stride = 0; // it may be any number
-  const int32_t place = find_isa(isa);
-  if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  run_at(place, job);
-  return FOVEA_OK;
+  return run_on(isa, job);
 }
 
 int32_t fovea_dot(const float* w, const float* x, int32_t columns, int32_t isa, float* out) {

@@ -85,12 +85,8 @@ int32_t check_rotation(const fovea_rotation* call, rotate_job& job) {
 } // namespace fovea::f32
 
 int32_t fovea_rotate(const fovea_rotation* call) {
-  using namespace fovea;
   using namespace fovea::f32;
   rotate_job job = {};
   if (const int32_t status = check_rotation(call, job)) return status;
-  const int32_t place = find_isa(call->isa);
-  if (place < 0) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA);
-  run_at(place, job);
-  return FOVEA_OK;
+  return run_on(call->isa, job);
 }

@@ -27,21 +27,32 @@ constexpr bool attends_few_rows = measures<Form> && sizeof(typename Form::value_
 template <class Form>
 constexpr int most_few_rows = Form::lanes == 16 ? 4 : 1; // sixteen registers hold the sums of one row
 
-// How many sums the steps of a panel join in turn, so that no product waits for the one before it. One row
-// has as many registers of sums as the columns of its shape would take.
+// How M rows are multiplied by panels of keys.
+//
+// panels: read side by side. One after the other, cores prefetch them better from memory; side by side, rows
+// load each number of queries or weights once for all of them.
+// chains: sums that the steps of a panel join in turn, so that no product waits for the one before it. One
+// row has as many registers of sums as the columns of its shape would take.
+// row_step, step: elements of `a` from one row to the next, and from one chunk of all rows to the next.
 template <class Form, int M>
-constexpr int key_chains = M == 1 ? one_row_shape<Form>::key_columns / Form::keys_dot::slices : 4;
-template <class Form, int M>
-constexpr int value_chains = M == 1 ? one_row_shape<Form>::value_columns / Form::values_dot::slices : 2;
-// Panels whose scores are measured at once.
-template <class Form, int M>
-constexpr int measured_panels = M == 1 ? one_row_shape<Form>::key_columns / Form::keys_dot::slices : 2;
-// Panels that are read side by side. One after the other, cores prefetch them better from memory; side by
-// side, rows load each number of queries or weights once for both.
-template <int M>
-constexpr int key_panels = M == 4 ? 2 : 1;
+struct few_rows_by_keys {
+  using dot = typename Form::keys_dot;
+  static constexpr int panels_of_shape = one_row_shape<Form>::key_columns / dot::slices;
+  static constexpr int measured = M == 1 ? panels_of_shape : 2; // panels whose scores are measured at once
+  static constexpr int panels = M == 4 ? 2 : 1, chains = (M == 1 ? panels_of_shape : 4) / panels;
+  static constexpr int row_step = dot::deep, step = M * dot::deep;
+};
+// By panels of values: so many side by side, or one that is left.
 template <int M>
 constexpr int value_panels = M == 1 ? 1 : 2;
+template <class Form, int M, int Panels>
+struct few_rows_by_values {
+  using dot = typename Form::values_dot;
+  static constexpr int panels = Panels;
+  static constexpr int chains = (M == 1 ? one_row_shape<Form>::value_columns / dot::slices : 2) /
+                                value_panels<M>;
+  static constexpr int row_step = tile_state<Form>::row_step, step = tile_state<Form>::chunk_step;
+};
 
 // Several rows take so long for a panel that cores do not prefetch the next ones in time. One row prefetches
 // nothing.
@@ -59,35 +70,38 @@ struct panel_prefetch {
   }
 };
 
-// M rows times the lanes of P panels side by side.
-template <class Form, class Dot, int M, int P, int RowStep, int Step, int Chains, class Byte, class Start>
-FOVEA_INLINE void multiply_few_rows(const typename Dot::element* a, const Byte* b, ptrdiff_t panel, int depth,
-                                    Start start, const panel_prefetch& prefetch,
-                                    typename Form::reg (&x)[M][P * 16 / Form::lanes]) {
-  constexpr int S = P * Dot::slices, each = 16 / Dot::slices / Form::lanes, steps = Chains < 2 ? 2 : Chains;
-  static_assert(16 % (steps * Dot::deep) == 0, "depths are multiples of 16");
-  tile_sums<Dot, M, S> acc[Chains];
+// M rows times the lanes of panels side by side, which lie `panel` bytes apart. start(m) begins the sums of
+// row m.
+template <class Form, class Product, int M, class Byte, class Start>
+FOVEA_INLINE void multiply_few_rows(const typename Product::dot::element* a, const Byte* b, ptrdiff_t panel,
+                                    int depth, Start start, const panel_prefetch& prefetch,
+                                    typename Form::reg (&x)[M][Product::panels * 16 / Form::lanes]) {
+  using dot = typename Product::dot;
+  constexpr int P = Product::panels, S = P * dot::slices, each = 16 / dot::slices / Form::lanes;
+  constexpr int chains = Product::chains, steps = chains < 2 ? 2 : chains;
+  static_assert(16 % (steps * dot::deep) == 0, "depths are multiples of 16");
+  tile_sums<dot, M, S> acc[chains];
 #pragma GCC unroll 4
-  for (int c = 0; c < Chains; ++c)
+  for (int c = 0; c < chains; ++c)
 #pragma GCC unroll 4
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
-      for (int i = 0; i < S; ++i) Dot::begin(acc[c].row[m][i].at, [&](int) { return c ? 0 : start(m); });
+      for (int i = 0; i < S; ++i) dot::begin(acc[c].row[m][i].at, [&](int) { return c ? 0 : start(m); });
   const Byte* ahead = b; // in the order of memory
-  for (int k = 0; k < depth; k += steps * Dot::deep)
+  for (int k = 0; k < depth; k += steps * dot::deep)
 #pragma GCC unroll 4
-    for (int i = 0; i < steps; ++i, a += Step, b += 16 * Dot::deep) {
-      column_cursor<Dot, Byte, S> here(b, panel);
+    for (int i = 0; i < steps; ++i, a += Product::step, b += 16 * dot::deep) {
+      column_cursor<dot, Byte, S> here(b, panel);
 #pragma GCC unroll 2
       for (int n = 0; M > 1 && n < P; ++n, ahead += 64) prefetch(ahead);
-      multiply_chunk<Dot, RowStep, 0, Byte>(a, here, acc[i % Chains]);
+      multiply_chunk<dot, Product::row_step, 0, Byte>(a, here, acc[i % chains]);
     }
 #pragma GCC unroll 4
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
     for (int i = 0; i < S; ++i) {
       typename Form::reg total[each];
-      fold_chains<Form, Dot, Chains>([&](int c) FOVEA_LAMBDA_INLINE -> auto& { return acc[c].row[m][i].at; },
+      fold_chains<Form, dot, chains>([&](int c) FOVEA_LAMBDA_INLINE -> auto& { return acc[c].row[m][i].at; },
                                      total);
 #pragma GCC unroll 4
       for (int j = 0; j < each; ++j) x[m][i * each + j] = total[j];
@@ -100,8 +114,8 @@ FOVEA_INLINE void measure_few_rows(const tile_state<Form>& t, const typename For
                                    const panel_prefetch& prefetch, const typename Form::key_byte* keys,
                                    const int32_t* multipliers, int n,
                                    int16_t (&distances)[M][2 * fixed_block]) {
-  using dot = typename Form::keys_dot;
-  constexpr int P = key_panels<M>, panels = measured_panels<Form, M>, each = 16 / Form::lanes;
+  using product = few_rows_by_keys<Form, M>;
+  constexpr int P = product::panels, panels = product::measured, each = 16 / Form::lanes;
   const int depth = t.p.depth;
   const ptrdiff_t panel = 16 * static_cast<ptrdiff_t>(depth);
   for (int key = 0; key < n; key += 16 * panels) {
@@ -109,7 +123,7 @@ FOVEA_INLINE void measure_few_rows(const tile_state<Form>& t, const typename For
 #pragma GCC unroll 4
     for (int i = 0; i < panels; i += P, keys += P * panel) {
       typename Form::reg x[M][P * each];
-      multiply_few_rows<Form, dot, M, P, dot::deep, M * dot::deep, key_chains<Form, M> / P>(
+      multiply_few_rows<Form, product>(
           t.q, keys, panel, depth, [&](int m) { return t.rows[m].start; }, prefetch, x);
 #pragma GCC unroll 4
       for (int m = 0; m < M; ++m)
@@ -133,7 +147,6 @@ FOVEA_INLINE void measure_few_rows(const tile_state<Form>& t, const typename For
 template <class Form, int M>
 FOVEA_INLINE void add_few_rows(const tile_state<Form>& t, const panel_prefetch& prefetch,
                                const typename Form::value_byte* values, int depth) {
-  using state = tile_state<Form>;
   constexpr int P = value_panels<M>;
   const ptrdiff_t width = t.p.width;
   const int spill = t.p.spill;
@@ -144,8 +157,7 @@ FOVEA_INLINE void add_few_rows(const tile_state<Form>& t, const panel_prefetch& 
   const auto add = [&](auto panels) FOVEA_LAMBDA_INLINE {
     constexpr int N = decltype(panels)::value, regs = N * 16 / Form::lanes;
     typename Form::reg sums[M][regs];
-    multiply_few_rows<Form, typename Form::values_dot, M, N, state::row_step, state::chunk_step,
-                      value_chains<Form, M> / P>(
+    multiply_few_rows<Form, few_rows_by_values<Form, M, N>>(
         weights, values, 16 * fixed_block, depth, [](int) { return 0; }, prefetch, sums);
 #pragma GCC unroll 4
     for (int m = 0; m < M; ++m)
