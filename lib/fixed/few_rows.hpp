@@ -47,9 +47,11 @@ constexpr int value_panels = M == 1 ? 1 : 2;
 // nothing.
 struct panel_prefetch {
   const bool into_l1 = prefetches_into_l1();
-  FOVEA_INLINE void operator()(const void* p) const {
+  // The line of panels that is some KB ahead.
+  template <bool IntoL1>
+  static FOVEA_INLINE void line(const void* p) {
     const char* const at = static_cast<const char*>(p);
-    into_l1 ? __builtin_prefetch(at + 6144, 0, 3) : __builtin_prefetch(at + 8192, 0, 2);
+    IntoL1 ? __builtin_prefetch(at + 6144, 0, 3) : __builtin_prefetch(at + 8192, 0, 2);
   }
   // Tables of the next block of keys: few lines, which cores do not prefetch between those of K and V.
   template <class T>
@@ -74,14 +76,19 @@ FOVEA_INLINE void multiply_few_rows(const typename Dot::element* a, const Byte* 
 #pragma GCC unroll 4
       for (int i = 0; i < S; ++i) Dot::begin(acc[c].row[m][i].at, [&](int) { return c ? 0 : start(m); });
   const Byte* ahead = b; // in the order of memory
-  for (int k = 0; k < depth; k += steps * Dot::deep)
+  // A loop for each cache: a choice at each line takes a branch, around which gcc copies all sums.
+  const auto add_steps = [&](auto into_l1) FOVEA_LAMBDA_INLINE {
+    for (int k = 0; k < depth; k += steps * Dot::deep)
 #pragma GCC unroll 4
-    for (int i = 0; i < steps; ++i, a += Step, b += 16 * Dot::deep) {
-      column_cursor<Dot, Byte, S> here(b, panel);
+      for (int i = 0; i < steps; ++i, a += Step, b += 16 * Dot::deep) {
+        column_cursor<Dot, Byte, S> here(b, panel);
 #pragma GCC unroll 2
-      for (int n = 0; M > 1 && n < P; ++n, ahead += 64) prefetch(ahead);
-      multiply_chunk<Dot, RowStep, 0, Byte>(a, here, acc[i % Chains]);
-    }
+        for (int n = 0; M > 1 && n < P; ++n, ahead += 64)
+          prefetch.template line<decltype(into_l1)::value>(ahead);
+        multiply_chunk<Dot, RowStep, 0, Byte>(a, here, acc[i % Chains]);
+      }
+  };
+  M > 1 && !prefetch.into_l1 ? add_steps(std::false_type{}) : add_steps(std::true_type{});
 #pragma GCC unroll 4
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
