@@ -75,17 +75,18 @@ FOVEA_INLINE void multiply_few_rows(const typename Dot::element* a, const Byte* 
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
       for (int i = 0; i < S; ++i) Dot::begin(acc[c].row[m][i].at, [&](int) { return c ? 0 : start(m); });
-  const Byte* ahead = b; // in the order of memory
   // A loop for each cache: a choice at each line takes a branch, around which gcc copies all sums.
   const auto add_steps = [&](auto into_l1) FOVEA_LAMBDA_INLINE {
+    const typename Dot::element* row = a;
+    const Byte *at = b, *ahead = b; // in the order of memory
     for (int k = 0; k < depth; k += steps * Dot::deep)
 #pragma GCC unroll 4
-      for (int i = 0; i < steps; ++i, a += Step, b += 16 * Dot::deep) {
-        column_cursor<Dot, Byte, S> here(b, panel);
+      for (int i = 0; i < steps; ++i, row += Step, at += 16 * Dot::deep) {
+        column_cursor<Dot, Byte, S> here(at, panel);
 #pragma GCC unroll 2
         for (int n = 0; M > 1 && n < P; ++n, ahead += 64)
           prefetch.template line<decltype(into_l1)::value>(ahead);
-        multiply_chunk<Dot, RowStep, 0, Byte>(a, here, acc[i % Chains]);
+        multiply_chunk<Dot, RowStep, 0, Byte>(row, here, acc[i % Chains]);
       }
   };
   M > 1 && !prefetch.into_l1 ? add_steps(std::false_type{}) : add_steps(std::true_type{});
