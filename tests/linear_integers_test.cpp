@@ -132,13 +132,13 @@ TEST_CASE("linear_integers_bits_of_many_rows_and_wide_layers") {
 }
 
 // One row reads the first and the second half of its outputs as two streams of memory: outputs that do not
-// divide, the least of them, what takes one stream, and the most int4 groups whose scales are held, and more.
-// Streams write their outputs themselves: with and without a bias, and a residual, which may be y.
+// divide, the least of them, few inputs, what takes one stream, and the most int4 groups whose scales are held,
+// and more. Streams write their outputs themselves: with and without a bias, and a residual, which may be y.
 TEST_CASE("linear_integers_bits_of_one_row_and_two_streams") {
   struct {
     int32_t in, out, parts;
-  } const cases[] = {{256, 65, 1},  {256, 64, 1},  {255, 97, 1},  {300, 143, 1},
-                     {577, 259, 3}, {1536, 70, 1}, {1537, 70, 1}, {4100, 70, 1}};
+  } const cases[] = {{1, 65, 1},   {16, 97, 1},   {31, 259, 3},  {64, 143, 1},  {256, 65, 1},  {256, 64, 1},
+                     {255, 97, 1}, {300, 143, 1}, {577, 259, 3}, {1536, 70, 1}, {1537, 70, 1}, {4100, 70, 1}};
   for (const int32_t dtype : dtypes)
     for (const auto& c : cases) {
       problem p(c.in, c.out, 1, dtype);
@@ -172,7 +172,7 @@ TEST_CASE("linear_integers_read_nothing_beside_their_arrays") {
       {1, 1, 1, FOVEA_NO_ACTIVATION},   {31, 15, 2, FOVEA_RELU},   {33, 17, 3, FOVEA_GELU},
       {64, 46, 5, FOVEA_SILU_TIMES},    {255, 97, 1, FOVEA_SILU},  {577, 134, 1, FOVEA_SILU_TIMES},
       {1537, 70, 1, FOVEA_GELU_TANH},   {2100, 66, 1, FOVEA_RELU}, {130, 33, 4, FOVEA_NO_ACTIVATION},
-      {96, 65, 7, FOVEA_NO_ACTIVATION}, {300, 40, 13, FOVEA_GELU}};
+      {96, 65, 7, FOVEA_NO_ACTIVATION}, {300, 40, 13, FOVEA_GELU}, {15, 97, 1, FOVEA_NO_ACTIVATION}};
   for (const int32_t dtype : dtypes)
     for (const auto& c : cases) {
       CAPTURE(dtype);

@@ -58,9 +58,11 @@ struct few_rows_by_values {
 // nothing.
 struct panel_prefetch {
   const bool into_l1 = prefetches_into_l1();
-  FOVEA_INLINE void operator()(const void* p) const {
+  // The line of panels that is some KB ahead.
+  template <bool IntoL1>
+  static FOVEA_INLINE void line(const void* p) {
     const char* const at = static_cast<const char*>(p);
-    into_l1 ? __builtin_prefetch(at + 6144, 0, 3) : __builtin_prefetch(at + 8192, 0, 2);
+    IntoL1 ? __builtin_prefetch(at + 6144, 0, 3) : __builtin_prefetch(at + 8192, 0, 2);
   }
   // Tables of the next block of keys: few lines, which cores do not prefetch between those of K and V.
   template <class T>
@@ -87,15 +89,21 @@ FOVEA_INLINE void multiply_few_rows(const typename Product::dot::element* a, con
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
       for (int i = 0; i < S; ++i) dot::begin(acc[c].row[m][i].at, [&](int) { return c ? 0 : start(m); });
-  const Byte* ahead = b; // in the order of memory
-  for (int k = 0; k < depth; k += steps * dot::deep)
+  // A loop for each cache: a choice at each line takes a branch, around which gcc copies all sums.
+  const auto add_steps = [&](auto into_l1) FOVEA_LAMBDA_INLINE {
+    const typename dot::element* row = a;
+    const Byte *at = b, *ahead = b; // in the order of memory
+    for (int k = 0; k < depth; k += steps * dot::deep)
 #pragma GCC unroll 4
-    for (int i = 0; i < steps; ++i, a += Product::step, b += 16 * dot::deep) {
-      column_cursor<dot, Byte, S> here(b, panel);
+      for (int i = 0; i < steps; ++i, row += Product::step, at += 16 * dot::deep) {
+        column_cursor<dot, Byte, S> here(at, panel);
 #pragma GCC unroll 2
-      for (int n = 0; M > 1 && n < P; ++n, ahead += 64) prefetch(ahead);
-      multiply_chunk<dot, Product::row_step, 0, Byte>(a, here, acc[i % chains]);
-    }
+        for (int n = 0; M > 1 && n < P; ++n, ahead += 64)
+          prefetch.template line<decltype(into_l1)::value>(ahead);
+        multiply_chunk<dot, Product::row_step, 0, Byte>(row, here, acc[i % chains]);
+      }
+  };
+  M > 1 && !prefetch.into_l1 ? add_steps(std::false_type{}) : add_steps(std::true_type{});
 #pragma GCC unroll 4
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4

@@ -187,11 +187,12 @@ void multiply_both(const linear_plan& p, const integer_tile& t, outputs_left& fi
   finish_outputs(p, t, second_z, count, second);
 }
 
-// One row, more than a strip of outputs, and room for the sums of the second stream. Both streams begin at a
-// panel.
+// One row, more than a strip of outputs, and room for the sums of the second stream where they become outputs
+// later. Both streams begin at a panel.
 bool takes_two_streams(const linear_plan& p, const integer_tile& t, const share& s) {
   if (!FOVEA_HAS_SYSTEM || t.rows != 1 || s.to - s.from <= block_columns) return false;
-  if (static_cast<size_t>(t.depth) < block_columns * sizeof(float)) return false;
+  const bool has_room = static_cast<size_t>(t.depth) >= block_columns * sizeof(float);
+  if (!has_room && p.activation != FOVEA_NO_ACTIVATION) return false;
   if (p.activation == FOVEA_SILU_TIMES && p.columns % 16) return false;
   return t.groups ? p.scaling->multiply_two != nullptr : p.product->multiply_two != nullptr;
 }
