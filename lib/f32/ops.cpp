@@ -49,7 +49,9 @@ int32_t check_softmax(const fovea_softmax_rows* call, softmax_job& job) {
   if (!call) return refusal(FOVEA_NULL, FOVEA_ARG_CALL);
   const fovea_softmax_rows& s = *call;
   if (const int32_t status = check_numbers(s, job)) return status;
-  job.in = s.in, job.out = s.out, job.lse = s.lse;
+  job.in = s.in;
+  job.out = s.out;
+  job.lse = s.lse;
   job.in_stride = s.in_stride ? s.in_stride : s.columns;
   job.out_stride = s.out_stride ? s.out_stride : s.columns;
   byte_range in, out, mask = {}, lse = {};

@@ -76,7 +76,10 @@ static constexpr int leading_zeros(uint32_t x) {
 #if defined(__arm__) && __ARM_ARCH < 7
   int n = 0; // no instruction for it, and the call that replaces one needs a table
   for (int step = 16; step; step /= 2)
-    if (!(x >> (32 - step))) n += step, x <<= step;
+    if (!(x >> (32 - step))) {
+      n += step;
+      x <<= step;
+    }
   return n;
 #else
   return __builtin_clz(x);

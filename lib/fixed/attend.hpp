@@ -88,7 +88,8 @@ void begin_heads(tile_state<Form>& t, bool same_keys) {
   for (int r = 0; r < t.job.rows; ++r) {
     ::new (static_cast<void*>(t.rows + r)) fixed_row(begin_row(t, r, head, query, keys));
     if (++head < t.p.group) continue;
-    head = 0, ++query;
+    head = 0;
+    ++query;
     if (!same_keys) keys = seen_by(t.p.see, query);
   }
 }
@@ -149,7 +150,10 @@ void attend_run(tile_state<Form>& t, int64_t first) {
     live[b] = seen != 0;
     if (!live[b]) continue;
     score_and_weigh(t, reinterpret_cast<const key_byte*>(panels.keys(first + b)), first + b, b, seen);
-    if (panels.one_at_a_time()) add_values(t, values(b), first, b, b + 1), live[b] = false;
+    if (panels.one_at_a_time()) {
+      add_values(t, values(b), first, b, b + 1);
+      live[b] = false;
+    }
   }
   for (int b = 0, end; b < fixed_run_blocks; b = end) {
     end = b + 1;

@@ -50,7 +50,8 @@ bool make_workspace(const fixed_plan& p, void* scratch, size_t size, fixed_works
   if (block_bytes(p, w.arranged) * static_cast<size_t>(w.blocks) > room - tile) w.blocks = 1;
   unsigned char* at = static_cast<unsigned char*>(scratch);
   at += (alignment - reinterpret_cast<uintptr_t>(at) % alignment) % alignment;
-  w.tile = at, w.room = reinterpret_cast<int8_t*>(at + tile);
+  w.tile = at;
+  w.room = reinterpret_cast<int8_t*>(at + tile);
   return true;
 }
 
@@ -80,7 +81,10 @@ void attend_units(const fixed_plan& p, const fixed_workspace<Offer>& w) {
     left = quotient(units, p.parts);
     const int32_t rest = units - left * p.parts, first = left * p.part + (p.part < rest ? p.part : rest);
     left += p.part < rest;
-    if (first) kv_head = quotient(first, tiles), row = first - kv_head * tiles;
+    if (first) {
+      kv_head = quotient(first, tiles);
+      row = first - kv_head * tiles;
+    }
   }
   for (int32_t count; left > 0; left -= count, row = 0, ++kv_head) {
     count = left < tiles - row ? left : tiles - row;

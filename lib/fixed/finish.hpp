@@ -30,7 +30,10 @@ static inline output_factor factor_of(const fovea_fixed_scale& scale, uint32_t s
   f.multiplier = high_product(scale.out_multiplier, static_cast<int32_t>(inverse << 15));
   f.shift = 29 - zeros - scale.out_shift;
   if (f.shift > 31) return {0, 0, 1, 0}; // nothing is left of any sum
-  if (f.shift < 1) f.left = 1 - f.shift, f.shift = 1;
+  if (f.shift < 1) {
+    f.left = 1 - f.shift;
+    f.shift = 1;
+  }
   f.zero = high_product(left_shift(zero_sum, f.left), f.multiplier);
   return f;
 }

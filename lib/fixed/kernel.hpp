@@ -73,11 +73,16 @@ class fixed_panels {
   // room: for the keys, then the values of one block, or of all.
   fixed_panels(const fixed_plan& p, int8_t* room, int32_t blocks, bool arranged)
       : p_(p), room_(room), room_blocks_(blocks), arranged_(arranged) {}
-  void turn_to(int32_t kv_head) { kv_head_ = kv_head, first_ = block_of(p_.see.first_key), blocks_ = 0; }
+  void turn_to(int32_t kv_head) {
+    kv_head_ = kv_head;
+    first_ = block_of(p_.see.first_key);
+    blocks_ = 0;
+  }
   // Panels of the caller in one piece.
   void stay_in_place() {
     blocks_ = INT32_MAX;
-    starts_[of_keys] = p_.k().row(kv_head_, 0), starts_[of_values] = p_.v().row(kv_head_, 0);
+    starts_[of_keys] = p_.k().row(kv_head_, 0);
+    starts_[of_values] = p_.v().row(kv_head_, 0);
   }
   bool one_at_a_time() const { return !p_.panels && room_blocks_ == 1; }
   bool arranged() const { return arranged_; } // as the kernel wants them

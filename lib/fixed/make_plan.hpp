@@ -11,8 +11,10 @@ int32_t check_dims(const fovea_fixed_attention& a, fixed_plan& p) {
   p.kv_heads = a.kv_heads ? a.kv_heads : a.q_heads;
   p.group = quotient(a.q_heads, p.kv_heads); // unsigned: 0 where kv_heads is negative or too large
   if (p.group * p.kv_heads != a.q_heads) return refusal(FOVEA_SIZE, FOVEA_ARG_HEADS);
-  p.dim = a.dim, p.v_dim = a.v_dim ? a.v_dim : a.dim;
-  p.depth = up_to(p.dim, 16), p.width = up_to(p.v_dim, 16);
+  p.dim = a.dim;
+  p.v_dim = a.v_dim ? a.v_dim : a.dim;
+  p.depth = up_to(p.dim, 16);
+  p.width = up_to(p.v_dim, 16);
   if (a.first_key + a.keys > fixed_greatest_count) return refusal(FOVEA_RANGE, FOVEA_ARG_FIRST_KEY);
   const int64_t rows = int64_t{a.queries} * p.group;
   p.rows = static_cast<int32_t>(rows);
@@ -24,7 +26,8 @@ int32_t check_types(const fovea_fixed_attention& a, fixed_plan& p) {
   p.out_type = a.out.dtype;
   p.panels = !offered<Offer>::rows || a.k.layout & FOVEA_PANELS;
   if constexpr (offered<Offer>::s16) {
-    p.s16 = a.q.dtype == FOVEA_FIXED_S16, p.fine_weights = p.s16 && a.weight_bits == 22;
+    p.s16 = a.q.dtype == FOVEA_FIXED_S16;
+    p.fine_weights = p.s16 && a.weight_bits == 22;
     if (a.k.dtype != a.q.dtype) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_K);
     if (a.v.dtype != a.q.dtype) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_V);
     if (p.s16 && p.out_type < FOVEA_FIXED_S16) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_OUT);
@@ -42,7 +45,9 @@ constexpr bool within(int32_t x, int32_t low, int32_t high) { return low <= x &&
 
 template <const fixed_offer& Offer>
 int32_t check_zero_points(const fovea_fixed_attention& a, fixed_plan& p) {
-  p.zero_q = a.q.zero_point, p.zero_k = a.k.zero_point, p.zero_v = a.v.zero_point,
+  p.zero_q = a.q.zero_point;
+  p.zero_k = a.k.zero_point;
+  p.zero_v = a.v.zero_point;
   p.zero_out = a.out.zero_point;
   if (offered<Offer>::is_s16(p)) {
     if (p.zero_q) return refusal(FOVEA_RANGE, FOVEA_ARG_Q);
@@ -99,10 +104,14 @@ bool scale_fits(fixed_plan& p, const fovea_fixed_scale& x) {
 
 template <const fixed_offer& Offer>
 int32_t check_scales(const fovea_fixed_attention& a, fixed_plan& p) {
-  p.scale = &a.scale, p.octaves_by_key = p.zero_q != 0;
+  p.scale = &a.scale;
+  p.octaves_by_key = p.zero_q != 0;
   const fovea_fixed_scale* scale = p.scale;
   int32_t left = 1;
-  if (offered<Offer>::tables && a.head_scales) scale = a.head_scales, left = a.q_heads;
+  if (offered<Offer>::tables && a.head_scales) {
+    scale = a.head_scales;
+    left = a.q_heads;
+  }
   if (reinterpret_cast<uintptr_t>(scale) % alignof(fovea_fixed_scale))
     return refusal(FOVEA_ALIGN, FOVEA_ARG_SCALE);
   for (; left > 0; --left, ++scale)
@@ -138,7 +147,8 @@ int32_t check_seen(const fovea_fixed_attention& a, fixed_visibility& see) {
   if (!features::chunks && a.pattern && (a.pattern->chunk || a.pattern->left_chunks))
     return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_CHUNK);
   if (const int32_t s = check_pattern(a)) return s;
-  see.chunk = 0, see.tree = false;
+  see.chunk = 0;
+  see.tree = false;
   if (features::chunks && a.pattern) {
     see.chunk = a.pattern->chunk;
     if (a.pattern->left_chunks < 0 ||
@@ -146,8 +156,12 @@ int32_t check_seen(const fovea_fixed_attention& a, fixed_visibility& see) {
                                static_cast<uint32_t>(a.pattern->left_chunks), &see.chunks_left))
       see.chunks_left = UINT32_MAX;
   }
-  see.first_key = a.first_key, see.end = a.first_key + a.keys;
-  see.from = -beyond_keys, see.to = see.kept = beyond_keys, see.prefix = a.prefix, see.keep = 0;
+  see.first_key = a.first_key;
+  see.end = a.first_key + a.keys;
+  see.from = -beyond_keys;
+  see.to = see.kept = beyond_keys;
+  see.prefix = a.prefix;
+  see.keep = 0;
   const int32_t position = a.flags & FOVEA_POSITION ? a.position : see.end - a.queries;
   see.position = position;
   if (see.chunk || a.flags & FOVEA_WINDOW) see.keep = a.keep_first;
@@ -176,10 +190,12 @@ int32_t check_tables(const fovea_fixed_attention& a, fixed_plan& p) {
   } else {
     if (parents_of(a)) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_PARENT);
     p.head_scales.data = nullptr;
-    p.sinks.data = nullptr, p.value_weights.data = nullptr;
+    p.sinks.data = nullptr;
+    p.value_weights.data = nullptr;
     if constexpr (kernels_read_tables) {
       p.multipliers.data = nullptr;
-      p.sums.data = p.bias.data = p.alibi.data = nullptr, p.mask.data = nullptr;
+      p.sums.data = p.bias.data = p.alibi.data = nullptr;
+      p.mask.data = nullptr;
     }
     return FOVEA_OK;
   }
@@ -190,8 +206,12 @@ int32_t check_keys_and_values(const fovea_fixed_attention& a, fixed_plan& p, ten
   if constexpr (offered<Offer>::segments)
     if (p.segments)
       return p.panels ? Offer.check_segments(a, p) : refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_SEGMENTS);
-  n.heads = p.kv_heads, n.tokens = a.keys;
-  if (offered<Offer>::panels(p)) n.tokens = up_to(n.tokens, fixed_block), n.row = p.depth;
+  n.heads = p.kv_heads;
+  n.tokens = a.keys;
+  if (offered<Offer>::panels(p)) {
+    n.tokens = up_to(n.tokens, fixed_block);
+    n.row = p.depth;
+  }
   if (offered<Offer>::rows && p.panels && a.k.token_stride) return refusal(FOVEA_STRIDE, FOVEA_ARG_K);
   n.argument = FOVEA_ARG_K;
   if (const int32_t s = check_tensor(a, n, p)) return s;
@@ -206,7 +226,9 @@ template <const fixed_offer& Offer>
 int32_t check_tensors(const fovea_fixed_attention& a, fixed_plan& p) {
   tensor_counts n{a.q_heads, a.queries, p.v_dim, p.out_type, FOVEA_ARG_OUT};
   if (const int32_t s = check_tensor(a, n, p)) return s;
-  n.row = p.dim, n.shift = offered<Offer>::is_s16(p), n.argument = FOVEA_ARG_Q;
+  n.row = p.dim;
+  n.shift = offered<Offer>::is_s16(p);
+  n.argument = FOVEA_ARG_Q;
   if (const int32_t s = check_tensor(a, n, p)) return s;
   if (const int32_t s = check_tables<Offer>(a, p)) return s;
   return check_keys_and_values<Offer>(a, p, n);

@@ -85,13 +85,16 @@ void octaves_by_key(const fixed_panels& panels, const fixed_row& r, int32_t bloc
     for (int32_t* x = t; x != end; ++x) *x = without_zero_q(*x, p.zero_q, *sum++);
   }
   multipliers_of by{&r.scale->score_multiplier, 0, r.scale->score_shift};
-  if (p.multipliers.data) by.at = panels.found_multipliers(block) + from, by.step = 1;
+  if (p.multipliers.data) {
+    by.at = panels.found_multipliers(block) + from;
+    by.step = 1;
+  }
   const bool in_tree = features::trees && p.tree.parents;
   path_in_block path;
   terms_of terms{features::masks ? row_of(p.bias, r, n) : nullptr, 0, 0, nullptr};
   int32_t first = p.see.position, query = r.query; // positions of queries: first + query
   if (in_tree) {
-    first = p.tree.first,
+    first = p.tree.first;
     query = find_path(p.tree, query, at, fixed_block, {path.shown, path.behind, &path.special});
     terms.behind = path.behind + from;
   }

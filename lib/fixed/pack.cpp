@@ -176,8 +176,12 @@ void fixed_panels::find_piece(fixed_panels& x, int32_t block) {
   if (p.panels) {
     x.stay_in_place();
   } else {
-    if (x.room_blocks_ == 1) x.first_ = block, x.blocks_ = 0;
-    x.starts_[of_keys] = x.room_, x.starts_[of_values] = x.room_ + x.room_blocks_ * x.block_bytes(of_keys);
+    if (x.room_blocks_ == 1) {
+      x.first_ = block;
+      x.blocks_ = 0;
+    }
+    x.starts_[of_keys] = x.room_;
+    x.starts_[of_values] = x.room_ + x.room_blocks_ * x.block_bytes(of_keys);
     do x.pack(); // a row may skip blocks, never go back: what it skips others may see
     while (block - x.first_ >= ++x.blocks_);
   }

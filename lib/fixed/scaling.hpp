@@ -34,9 +34,16 @@ FOVEA_INLINE void write_outputs(Floats y, output_stream& to) {
     std::memcpy(&x, p, sizeof x);
     return x;
   };
-  if (to.bias) y += load(to.bias), to.bias += 16;
-  if (to.residual) y += load(to.residual), to.residual += 16;
-  std::memcpy(to.y, &y, sizeof y), to.y += 16;
+  if (to.bias) {
+    y += load(to.bias);
+    to.bias += 16;
+  }
+  if (to.residual) {
+    y += load(to.residual);
+    to.residual += 16;
+  }
+  std::memcpy(to.y, &y, sizeof y);
+  to.y += 16;
 }
 
 // What one step of a row is worth whose largest number has these bits. A row of zeros has steps of 1.
@@ -92,7 +99,9 @@ FOVEA_INLINE void scale_row(const int32_t* __restrict sums, float row_scale, con
       scale_row(sums + r * sums_step, job.row_scales[r], by, plus, some);
       std::memcpy(to, some + from, sizeof(float) * static_cast<size_t>(count));
     }
-    left -= count, z += count, bias = bias ? bias + count : nullptr;
+    left -= count;
+    z += count;
+    bias = bias ? bias + count : nullptr;
   }
 }
 

@@ -31,7 +31,9 @@ FOVEA_ONCE bool rows_of(const fixed_plan& p, const fovea_segment& s, int kind, s
        {p.kv_heads, s.keys, 1, 4 - kind, FOVEA_ARG_SEGMENTS}};
   if (kind >= of_multipliers) return true;
   x.place.head_stride = (&s.k_head_stride)[kind];
-  x.counts.tokens = up_to(s.keys, fixed_block), x.counts.row = (&p.depth)[kind], x.counts.shift = 0;
+  x.counts.tokens = up_to(s.keys, fixed_block);
+  x.counts.row = (&p.depth)[kind];
+  x.counts.shift = 0;
   return true;
 }
 
@@ -69,7 +71,8 @@ int32_t check_fixed_segments(const fovea_fixed_attention& a, fixed_plan& p) {
 void fixed_panels::find_segment(int32_t block) {
   const fovea_segment* s = p_.segments->at + p_.segments->count - 1;
   while (s != p_.segments->at && block_of(s->first_key) > block) --s;
-  first_ = block_of(s->first_key), blocks_ = block_of(s->keys + fixed_block - 1);
+  first_ = block_of(s->first_key);
+  blocks_ = block_of(s->keys + fixed_block - 1);
   if (kernels_read_tables) end_ = s->first_key + s->keys;
   for (int kind = 0; kind < kinds_of_rows; ++kind) {
     segment_rows x;

@@ -29,7 +29,11 @@ static constexpr uint32_t float_from_integer(int64_t x) {
   uint64_t size = x < 0 ? uint64_t{0} - static_cast<uint64_t>(x) : static_cast<uint64_t>(x);
   int32_t exponent = 0;
   uint32_t cut = 0;
-  while (size >> 32) cut |= static_cast<uint32_t>(size & 1), size >>= 1, ++exponent;
+  while (size >> 32) {
+    cut |= static_cast<uint32_t>(size & 1);
+    size >>= 1;
+    ++exponent;
+  }
   const int zeros = leading_zeros(static_cast<uint32_t>(size));
   return round_to_float(sign, static_cast<uint32_t>(size) << zeros | cut, exponent - zeros);
 }
@@ -44,7 +48,11 @@ static constexpr uint32_t multiply_floats(uint32_t a, uint32_t b) {
                            (mantissa_of(b) << 8); // leading bit at 62 or 63
   uint32_t high = static_cast<uint32_t>(product >> 32), low = static_cast<uint32_t>(product);
   int32_t exponent = exponent_of(a) + exponent_of(b) + 16;
-  if (!(high >> 31)) high = high << 1 | low >> 31, low <<= 1, --exponent;
+  if (!(high >> 31)) {
+    high = high << 1 | low >> 31;
+    low <<= 1;
+    --exponent;
+  }
   return round_to_float(sign, high | (low != 0), exponent);
 }
 
@@ -54,9 +62,15 @@ static constexpr uint32_t divide_floats(uint32_t a, uint32_t b) {
   if (!(a & ~float_sign)) return sign;
   uint32_t rest = mantissa_of(a), by = mantissa_of(b), quotient = 0;
   int32_t exponent = exponent_of(a) - exponent_of(b);
-  if (rest < by) rest <<= 1, --exponent;
+  if (rest < by) {
+    rest <<= 1;
+    --exponent;
+  }
   for (int bit = 31; bit >= 0; --bit, rest <<= 1)
-    if (rest >= by) rest -= by, quotient |= 1u << bit;
+    if (rest >= by) {
+      rest -= by;
+      quotient |= 1u << bit;
+    }
   return round_to_float(sign, quotient | (rest != 0), exponent - 31);
 }
 

@@ -65,7 +65,8 @@ int32_t check_fixed_tables(const call& a, fixed_plan& p) {
       if (t->kind == per_head) {
         table->head_stride = 0;
       } else {
-        n.heads = p.kv_heads, table->head_stride = stride_or(table->head_stride, n.row);
+        n.heads = p.kv_heads;
+        table->head_stride = stride_or(table->head_stride, n.row);
         if (p.in_segments()) {
           if (t != kinds + sums) continue; // segments say where the others are
           n.argument = FOVEA_ARG_KEY_SUMS;

@@ -199,7 +199,9 @@ __attribute__((noinline)) void add_group(const tile_state<Form>& t, const typena
       const int whole = depth == fixed_block ? blocks : blocks - 1;
       if (whole) add_blocks<Form, M>(t, values, r, b, whole);
       if (whole == blocks) return;
-      values += whole * fixed_block * static_cast<ptrdiff_t>(t.p.width), b += whole, blocks = 1;
+      values += whole * fixed_block * static_cast<ptrdiff_t>(t.p.width);
+      b += whole;
+      blocks = 1;
       if (M > 1 && (t.risen[b] & rows_from(r, M))) shift_output(t, r, M, b);
     }
   int c = 0;

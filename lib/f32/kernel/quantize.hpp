@@ -37,7 +37,9 @@ FOVEA_INLINE void along_row(ptrdiff_t columns, Whole whole, Part part) {
 // Rows without a gap are one row.
 static inline float_rows joined(float_rows in) {
   if (in.stride != in.columns || in.rows < 2) return in;
-  in.columns *= in.rows, in.stride = in.columns, in.rows = 1;
+  in.columns *= in.rows;
+  in.stride = in.columns;
+  in.rows = 1;
   return in;
 }
 

@@ -167,7 +167,8 @@ class rows_of_tile {
     for (int r = 0; r < rows; ++r) {
       sees[r] = s;
       if (++head_in_group < group) continue;
-      head_in_group = 0, ++query; // the next row is the first head of the next query
+      head_in_group = 0; // the next row is the first head of the next query
+      ++query;
       if (same_begin)
         s.to = static_cast<int32_t>(clamp(see.position + query + see.right + 1, begins.to, see.end));
       else
@@ -218,7 +219,10 @@ class rows_of_tile {
   __attribute__((noinline)) void scale(const float* q, ptrdiff_t step, float by, int row, int rows) const {
     int length = job_.p->dim;
     float* to = w_.q + row * static_cast<ptrdiff_t>(length);
-    if (step == length && length % 16 == 0) length *= rows, rows = 1; // side by side they are one
+    if (step == length && length % 16 == 0) { // side by side they are one
+      length *= rows;
+      rows = 1;
+    }
     for (ptrdiff_t r = 0; r < rows; ++r) scale_row<Isa>(q + r * step, length, by, to + r * length);
   }
 };

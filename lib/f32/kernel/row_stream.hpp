@@ -33,7 +33,10 @@ FOVEA_INLINE score_range weigh_among(streamed_row& now, const scored_row& next, 
   const float divisor = inverse_of_sum(done.total);
   const auto inverse = one::all(divisor);
   auto high = one::load(search), low = high;
-  const auto seek = [&](const one& s) FOVEA_LAMBDA_INLINE { high = max(s, high), low = min(s, low); };
+  const auto seek = [&](const one& s) FOVEA_LAMBDA_INLINE {
+    high = max(s, high);
+    low = min(s, low);
+  };
   alignas(64) static constexpr float counted[32] = {
       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // of the rest, the last `left` lanes
       1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -90,7 +93,11 @@ void stream_rows(const softmax_job& job, Tell tell) {
     }
     if (weighs) tell(r, now->total, now->by.peak);
     streamed_row* const free = done;
-    done = before, before = now, now = next, next = after, after = free;
+    done = before;
+    before = now;
+    now = next;
+    next = after;
+    after = free;
   }
 }
 

@@ -26,8 +26,10 @@ struct scored_row {
   alignas(64) float rest[16];
 };
 FOVEA_INLINE void take_row(const float* in, float* out, int columns, scored_row& row) {
-  row.scores = in, row.out = out;
-  row.whole = columns & -16, row.left = columns & 15;
+  row.scores = in;
+  row.out = out;
+  row.whole = columns & -16;
+  row.left = columns & 15;
 }
 
 struct score_range {

@@ -65,10 +65,13 @@ class walk_4x4 {
     if (column_ < dim_) return;
     column_ = 0;
     if (left_ == 0 && heads_left_ > 0) {
-      row_ = head_ += apart_, left_ = more_, --heads_left_;
+      row_ = head_ += apart_;
+      left_ = more_;
+      --heads_left_;
     } else {
       const int keys = left_ < step_4x4 ? left_ : step_4x4;
-      row_ += keys * stride_, left_ -= keys;
+      row_ += keys * stride_;
+      left_ -= keys;
     }
   }
 
@@ -115,7 +118,8 @@ FOVEA_INLINE void multiply_groups(const float* q, ptrdiff_t set, const float* k,
     for (int i = 0; i < Sets; ++i) x[i] = Isa::load(q + i * set);
     if (c % (scores_4x4_columns / groups_4x4) == 0) {
       transpose_group<Isa>(row, next.stride(), transposed);
-      row = forget_origin(row + 4 * next.stride()), transposed += floats_a_group;
+      row = forget_origin(row + 4 * next.stride());
+      transposed += floats_a_group;
     }
     far.fetch_two();
 #pragma GCC unroll 8

@@ -61,7 +61,10 @@ class group_of_keys {
       for (int m = 0; m < Rows; ++m) sum_[m] = x.fma(m, i, y, sum_[m]);
     }
   }
-  FOVEA_INLINE void move(int count) { k_ += count, q_.move(count); }
+  FOVEA_INLINE void move(int count) {
+    k_ += count;
+    q_.move(count);
+  }
 
   const float* k_;
   ptrdiff_t stride_;

@@ -243,7 +243,8 @@ void add_value_bytes(const tile_job& job, const block& b, int heads, int rows) {
         g.row = row;
         g.finishes = b.writes_output && row + 2 <= b.finished_after;
         add_bytes_of_two_heads<Isa>(job, b, kv_head, z, g);
-        ++h, ++row;
+        ++h;
+        ++row;
         continue;
       }
     if constexpr (Isa::lanes > 1) {

@@ -205,7 +205,9 @@ FOVEA_INLINE void tile_by_lane(Rows& a, panels_view<Stored, Places>& b, int& dep
     x.load();
     rest_of_turn<0, 8 * Shape::vectors>(x, columns.next(0, from), columns, from, acc);
   }
-  a.move(depth & -8), depth &= 7, b.at = columns.at[0];
+  a.move(depth & -8);
+  depth &= 7;
+  b.at = columns.at[0];
 }
 
 // One row by one vector, where the ISA has a loop for that.

@@ -64,16 +64,25 @@ struct helium_dot : helium_writer {
                                   int32_t start, int32_t* s) {
     score_row(q, keys, depth, start, s);
   }
+  // The next `by` numbers of a row and of four lanes.
+  static FOVEA_COMPACT void move_on(int by, int& left, const int8_t*& row, const int8_t*& lanes) {
+    left -= by;
+    row += by;
+    lanes += 4 * by;
+  }
   FOVEA_HOT static void score_row(const int8_t* q, const int8_t* keys, int depth, int32_t start, int32_t* s) {
     int left = depth;
-    if (left >= 64)
-      add_dims<true, 4>(q, keys, depth, s), left -= 64, q += 64, keys += 256;
-    else if (left >= 32)
-      add_dims<true, 2>(q, keys, depth, s), left -= 32, q += 32, keys += 128;
-    else
+    if (left >= 64) {
+      add_dims<true, 4>(q, keys, depth, s);
+      move_on(64, left, q, keys);
+    } else if (left >= 32) {
+      add_dims<true, 2>(q, keys, depth, s);
+      move_on(32, left, q, keys);
+    } else {
       fill(s, fixed_block, 0);
-    for (; left >= 64; left -= 64, q += 64, keys += 256) add_dims<false, 4>(q, keys, depth, s);
-    for (; left > 0; left -= 16, q += 16, keys += 64) add_sixteen(q, keys, depth, s);
+    }
+    for (; left >= 64; move_on(64, left, q, keys)) add_dims<false, 4>(q, keys, depth, s);
+    for (; left > 0; move_on(16, left, q, keys)) add_sixteen(q, keys, depth, s);
     if (start) add_start(start, s);
   }
 
@@ -85,12 +94,15 @@ struct helium_dot : helium_writer {
   FOVEA_HOT static void multiply_row(const int8_t* x, const int8_t* panels, int depth, int count,
                                      int32_t* sums) {
     int left = depth;
-    if (left >= 64)
-      add_dims<true, 4>(x, panels, depth, sums, count), left -= 64, x += 64, panels += 256;
-    else
-      add_dims<true, 1>(x, panels, depth, sums, count), left -= 16, x += 16, panels += 64;
-    for (; left >= 64; left -= 64, x += 64, panels += 256) add_dims<false, 4>(x, panels, depth, sums, count);
-    for (; left > 0; left -= 16, x += 16, panels += 64) add_dims<false, 1>(x, panels, depth, sums, count);
+    if (left >= 64) {
+      add_dims<true, 4>(x, panels, depth, sums, count);
+      move_on(64, left, x, panels);
+    } else {
+      add_dims<true, 1>(x, panels, depth, sums, count);
+      move_on(16, left, x, panels);
+    }
+    for (; left >= 64; move_on(64, left, x, panels)) add_dims<false, 4>(x, panels, depth, sums, count);
+    for (; left > 0; move_on(16, left, x, panels)) add_dims<false, 1>(x, panels, depth, sums, count);
   }
 
   // Sixteen sums, shifted and rounded.

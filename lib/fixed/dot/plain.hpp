@@ -237,7 +237,8 @@ struct lane_tiles {
   FOVEA_HOT FOVEA_NO_CLONE static void add_tiles(int, const Element* a, const int8_t* panel, int depth,
                                                  int panel_depth, int32_t* to, int stride, int count) {
     constexpr int lanes = Core::lanes[G];
-    to = static_cast<int32_t*>(__builtin_assume_aligned(to, 8)), stride &= ~1;
+    to = static_cast<int32_t*>(__builtin_assume_aligned(to, 8));
+    stride &= ~1;
     for (const int32_t* end = to + count; to != end; panel += 16 * (panel_depth - 4)) {
       const int32_t* const panel_end = end - to < 16 ? end : to + 16;
       for (; to != panel_end; to += lanes, panel += 4 * lanes) {

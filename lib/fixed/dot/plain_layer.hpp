@@ -46,7 +46,10 @@ struct plain_layer {
       if (value < low) value = low;
       if (value > high) value = high;
       *y = static_cast<int8_t>(value);
-      if (--left == 0) left = own, n += next - own;
+      if (--left == 0) {
+        left = own;
+        n += next - own;
+      }
     }
   }
 
