@@ -61,8 +61,6 @@ class kv_view : element_contract<Element> {
     const int past = static_cast<int>(smaller(up16(end), p_.keys_end - block));
     return {key(block + begin), p_.k.token, begin, end, past};
   }
-  // The first row that is given of the sixteen keys from `first` on, and how many floats on the next one
-  // stands.
   const stored* key(int64_t absolute) const {
     return k_ + static_cast<ptrdiff_t>(absolute - p_.see.first_key) * p_.k.token;
   }
