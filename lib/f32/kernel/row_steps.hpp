@@ -1,5 +1,5 @@
 // Steps of attention row by row, for small cores: little code, and the arithmetic of docs/numerics.md to the
-// bit. plain.hpp and compact.hpp make rows of them.
+// bit. row_run.hpp and row_of_blocks.hpp make rows of them.
 #pragma once
 #include <type_traits>
 
