@@ -100,6 +100,9 @@ struct cortex_m_loops : isa_defaults {
     // clang-format off
 #define FOVEA_ZEROS(a, b, c, d) \
   "vmov " a ", " b ", %[zero], %[zero]\n\t" "vmov " c ", " d ", %[zero], %[zero]\n\t"
+#define FOVEA_ZEROS_OF_8 FOVEA_ZEROS("s0", "s1", "s2", "s3") FOVEA_ZEROS("s4", "s5", "s6", "s7")
+#define FOVEA_ZEROS_OF_16 \
+  FOVEA_ZEROS_OF_8 FOVEA_ZEROS("s8", "s9", "s10", "s11") FOVEA_ZEROS("s12", "s13", "s14", "s15")
 #define FOVEA_EIGHT(w, a, b, c, d, e, f, g, h) \
   "vfma.f32 " a ", " w ", s16\n\t" "vfma.f32 " b ", " w ", s17\n\t" \
   "vfma.f32 " c ", " w ", s18\n\t" "vfma.f32 " d ", " w ", s19\n\t" \
@@ -125,31 +128,24 @@ struct cortex_m_loops : isa_defaults {
   "vldmia %[w]!, {s24}\n\t"         \
   row("s24")                        \
   "3:\n\t"
+#define FOVEA_OPERANDS                                                                                  \
+  : [w] "+r"(weights), [v] "+r"(v), [count] "+r"(count) : [step] "r"(step), [to] "r"(to), [zero] "r"(0) \
+  : "cc", "memory", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s16", "s17", "s18", "s19", "s20",  \
+    "s21", "s22", "s23", "s24", "s25"
     if constexpr (Columns == 16)
-      __asm__ volatile(
-          FOVEA_ZEROS("s0", "s1", "s2", "s3") FOVEA_ZEROS("s4", "s5", "s6", "s7")
-          FOVEA_ZEROS("s8", "s9", "s10", "s11") FOVEA_ZEROS("s12", "s13", "s14", "s15")
-          FOVEA_ROWS(FOVEA_ROW_OF_16)
-          "vstmia %[to], {s0-s15}"
-          : [w] "+r"(weights), [v] "+r"(v), [count] "+r"(count)
-          : [step] "r"(step), [to] "r"(to), [zero] "r"(0)
-          : "cc", "memory", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12",
-            "s13", "s14", "s15", "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", "s24", "s25");
+      __asm__ volatile(FOVEA_ZEROS_OF_16 FOVEA_ROWS(FOVEA_ROW_OF_16) "vstmia %[to], {s0-s15}" FOVEA_OPERANDS,
+                       "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15");
     else
-      __asm__ volatile(
-          FOVEA_ZEROS("s0", "s1", "s2", "s3") FOVEA_ZEROS("s4", "s5", "s6", "s7")
-          FOVEA_ROWS(FOVEA_ROW_OF_8)
-          "vstmia %[to], {s0-s7}"
-          : [w] "+r"(weights), [v] "+r"(v), [count] "+r"(count)
-          : [step] "r"(step), [to] "r"(to), [zero] "r"(0)
-          : "cc", "memory", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s16", "s17", "s18", "s19", "s20",
-            "s21", "s22", "s23", "s24", "s25");
+      __asm__ volatile(FOVEA_ZEROS_OF_8 FOVEA_ROWS(FOVEA_ROW_OF_8) "vstmia %[to], {s0-s7}" FOVEA_OPERANDS);
+#undef FOVEA_OPERANDS
 #undef FOVEA_ROWS
 #undef FOVEA_ROW_OF_16
 #undef FOVEA_ROW_OF_8
 #undef FOVEA_SECOND
 #undef FOVEA_FIRST
 #undef FOVEA_EIGHT
+#undef FOVEA_ZEROS_OF_16
+#undef FOVEA_ZEROS_OF_8
 #undef FOVEA_ZEROS
     // clang-format on
   }

@@ -138,13 +138,22 @@ struct dsp_core {
  private:
   // Lanes up to the end of a panel. Of each tile, a runs from `first` to `end`; then the panel is moved by
   // `skip` to the next lanes, until `to` comes to `last`. Rows of sums are `apart` bytes apart. In assembly:
-  // compilers spill pointers in the loop, and take LDRD where LDM loads four. gcc counts lines, not what
-  // macros make of them, to choose its branches: hence the empty ones.
+  // compilers spill pointers in the loop, and take LDRD where LDM loads four.
   struct tile {
     const element *first, *end;
     const int32_t* last;
     int skip, apart;
   };
+  // The end of both loops, with r2 where the next sums stand and r3 the skip. gcc counts lines to choose its
+  // branches, and not what assembler macros make of them: hence the empty ones.
+#define FOVEA_NEXT_LANES \
+  "add %[b], r3\n"       \
+  "ldr r3, %[last]\n"    \
+  "str r2, %[to]\n"      \
+  "ldr %[a], %[first]\n" \
+  "cmp r2, r3\n"         \
+  "bne 2b\n"             \
+  "\n\n\n\n\n\n\n\n\n\n\n\n"
 
   // Four lanes by one row.
   static FOVEA_COMPACT void add_fours(const tile& x, const int8_t*& panel, int32_t*& to) {
@@ -175,16 +184,9 @@ struct dsp_core {
         "bne 1b\n"
         "ldr r2, %[to]\n"
         "ldr r3, %[skip]\n"
-        "stmia r2!, {r4, r5, r6, r8}\n"
-        "add %[b], r3\n"
-        "ldr r3, %[last]\n"
-        "str r2, %[to]\n"
-        "ldr %[a], %[first]\n"
-        "cmp r2, r3\n"
-        "bne 2b\n"
+        "stmia r2!, {r4, r5, r6, r8}\n" FOVEA_NEXT_LANES
         ".purgem fovea_lane\n"
         ".purgem fovea_four_deep\n"
-        "\n\n\n\n\n\n\n\n\n\n\n\n"
         : [a] "+r"(a), [b] "+r"(panel), [to] "+m"(to)
         : [end] "r"(x.end), [first] "m"(x.first), [skip] "m"(x.skip), [last] "m"(x.last)
         : "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");
@@ -222,19 +224,12 @@ struct dsp_core {
         "add r3, r2, lr\n"
         "strd r6, r8, [r3]\n"
         "ldr r3, %[skip]\n"
-        "strd r4, r5, [r2], #8\n"
-        "add %[b], r3\n"
-        "ldr r3, %[last]\n"
-        "str r2, %[to]\n"
-        "ldr %[a], %[first]\n"
-        "cmp r2, r3\n"
-        "bne 2b\n"
-        ".purgem fovea_lane\n"
-        "\n\n\n\n\n\n\n\n\n\n\n\n"
+        "strd r4, r5, [r2], #8\n" FOVEA_NEXT_LANES ".purgem fovea_lane\n"
         : [a] "+r"(a), [b] "+r"(panel), [to] "+m"(to)
         : [end] "r"(x.end), [first] "m"(x.first), [skip] "m"(x.skip), [last] "m"(x.last), [apart] "m"(x.apart)
         : "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");
   }
+#undef FOVEA_NEXT_LANES
 };
 
 using dsp_dot = plain_dot<dsp_core>;
