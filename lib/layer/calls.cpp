@@ -1,21 +1,20 @@
-// The products, norms, rotations and attentions of a layer.
+// The products, norms and rotations of a layer.
 #include "common/build.hpp"
 
 #include "layer/calls.hpp"
 
 #include "f32/kernel.hpp"
-#include "layer/integers.hpp"
 
 namespace fovea::layer {
 namespace {
 
 // Some outputs of a matrix, from a multiple of 16 on.
-fovea_linear cut_outputs(const fovea_linear& w, int32_t from, int32_t count) {
+fovea_linear cut_outputs(const fovea_linear& w, outputs_of outputs) {
   fovea_linear cut = w;
-  const size_t skipped = static_cast<size_t>(from / 16) * FOVEA_LINEAR_BYTES(w.in, 1, w.dtype);
+  const size_t skipped = static_cast<size_t>(outputs.from / 16) * FOVEA_LINEAR_BYTES(w.in, 1, w.dtype);
   cut.packed = static_cast<const unsigned char*>(w.packed) + skipped;
-  cut.bias = w.bias ? w.bias + from : nullptr;
-  cut.out = count;
+  cut.bias = w.bias ? w.bias + outputs.from : nullptr;
+  cut.out = outputs.count;
   return cut;
 }
 
@@ -34,30 +33,9 @@ int32_t named(int32_t status, int32_t argument) {
   }
 }
 
-tokens_of overlap(tokens_of a, tokens_of b) {
-  const auto from = static_cast<int32_t>(clamp(b.first, a.first, a.first + a.count)),
-             to = static_cast<int32_t>(clamp(b.first + b.count, from, a.first + a.count));
-  return {from, to - from};
-}
-
 tokens_of share_of(tokens_of all, int32_t part, int32_t parts) {
   const auto at = [&](int32_t i) { return static_cast<int32_t>(int64_t{all.count} * i / parts); };
   return {all.first + at(part), at(part + 1) - at(part)};
-}
-
-// Of the chosen heads those that these heads have; `before` floats were written for earlier sequences.
-int64_t choose_weights(fovea_weights& w, int32_t all_heads, int32_t first, int32_t heads, int32_t queries,
-                       int32_t keys, int64_t before) {
-  if (!w.data) return 0;
-  const int32_t chosen = w.heads ? w.heads : all_heads - w.first_head;
-  const int32_t from = static_cast<int32_t>(larger(w.first_head, first)),
-                to = static_cast<int32_t>(smaller(w.first_head + chosen, first + heads));
-  const int64_t of_head = int64_t{w.queries ? w.queries : queries - w.first_query} * keys;
-  w.data = from < to ? w.data + before + (from - w.first_head) * of_head : nullptr;
-  w.first_head = from - first;
-  w.heads = to - from;
-  if (!w.data) w = {};
-  return chosen * of_head;
 }
 
 } // namespace
@@ -68,44 +46,55 @@ int32_t layer_calls::multiply(const fovea_product& product, int32_t argument) {
   return named(fovea_check_product(&product), argument);
 }
 
-// y = x W^T + b for outputs from .. from + count - 1 of w.
-int32_t layer_calls::multiply_part(const fovea_linear& w, int32_t from, int32_t count, const fovea_rows_in& x,
-                                   tokens_of tokens, float* y, ptrdiff_t stride, int32_t argument) {
-  const bool whole = from == 0 && count == w.out;
+// y = x W^T + b for some outputs of w.
+int32_t layer_calls::multiply_part(const fovea_linear& w, outputs_of outputs, const fovea_rows_in& x,
+                                   tokens_of tokens, rows_to y, int32_t argument) {
+  const bool whole = outputs.from == 0 && outputs.count == w.out;
   if (!whole && !w.packed) return refusal(FOVEA_NULL, argument);
-  const fovea_linear cut = whole ? w : cut_outputs(w, from, count);
+  const fovea_linear cut = whole ? w : cut_outputs(w, outputs);
   fovea_product product = {};
   product.w = &cut;
   product.x = x;
   const ptrdiff_t x_stride = x.stride ? x.stride : w.in;
   if (tokens.count) product.x.data = static_cast<const float*>(x.data) + tokens.first * x_stride;
-  product.y.data = y;
-  product.y.stride = stride;
+  product.y.data = y.at;
+  product.y.stride = y.stride;
   product.rows = tokens.count;
   product.isa = p.call->how.isa;
   product.fixed_isa = p.call->fixed_isa;
   return multiply(product, argument);
 }
 
-// RMS norm of each head, then its rotation, for tokens of a block.
-void layer_calls::finish_heads(float* at, ptrdiff_t stride, int32_t heads, const float* weight,
-                               tokens_of tokens, const block& b, bool of_context) const {
+// RMS norm of each head.
+void layer_calls::normalise_heads(rows_to to, int32_t heads, const float* weight, int32_t tokens) const {
+  f32::norm_job job = {};
+  job.weight = weight;
+  job.in_stride = to.stride;
+  job.out_stride = to.stride;
+  job.rows = tokens;
+  job.columns = p.dim;
+  job.epsilon = p.norm_epsilon;
+  job.weight_plus_one = p.weights->norm_plus_one != 0;
+  for (int32_t h = 0; h < heads; ++h) {
+    job.out = to.at + static_cast<ptrdiff_t>(h) * p.dim;
+    job.in = job.out;
+    f32::run_at(p.place, job);
+  }
+}
+
+// Norm of each head, if there is one, then its rotation, for tokens of a block.
+void layer_calls::finish_heads(rows_to to, int32_t heads, const float* weight, tokens_of tokens,
+                               const block& b, bool of_context) const {
   if (only_checks) return;
-  if (weight)
-    for (int32_t h = 0; h < heads; ++h) {
-      float* head = at + static_cast<ptrdiff_t>(h) * p.dim;
-      f32::run_at(p.place,
-                  f32::norm_job{head, nullptr, weight, nullptr, nullptr, head, stride, 0, 0, stride,
-                                tokens.count, p.dim, p.norm_epsilon, false, p.weights->norm_plus_one != 0});
-    }
+  if (weight) normalise_heads(to, heads, weight, tokens.count);
   if (!p.rotates) return;
   f32::rotate_job job = p.rotate;
   job.heads = heads;
   for (int32_t s = b.first_sequence; s < b.end_sequence; ++s) {
     const tokens_of all = of_context ? p.context_of(s) : p.queries_of(s), some = overlap(all, tokens);
-    float* row = at + (some.first - tokens.first) * stride;
-    job.in = {row, p.dim, stride};
-    job.out = {row, p.dim, stride};
+    float* row = to.at + (some.first - tokens.first) * to.stride;
+    job.in = {row, p.dim, to.stride};
+    job.out = {row, p.dim, to.stride};
     job.tokens = some.count;
     const bool given = p.call->positions && !of_context;
     job.positions = given ? p.call->positions + some.first : nullptr;
@@ -115,46 +104,48 @@ void layer_calls::finish_heads(float* at, ptrdiff_t stride, int32_t heads, const
 }
 
 int32_t layer_calls::project_queries(const block& b, tokens_of tokens) {
-  float* q = rows.q + (tokens.first - b.queries.first) * rows.q_stride;
+  const rows_to q{rows.q + (tokens.first - b.queries.first) * rows.q_stride, rows.q_stride};
   const int32_t heads = b.heads() * p.group, first = b.first_head * p.group * p.dim;
   const bool all_at_once = p.joined && rows.side_by_side && b.heads() == p.kv_heads;
   const int32_t count = all_at_once ? p.weights->q.out : heads * p.dim;
-  if (const int32_t s = multiply_part(p.weights->q, first, count, p.x, tokens, q, rows.q_stride, FOVEA_ARG_Q))
-    return s;
-  finish_heads(q, rows.q_stride, heads, p.weights->q_norm, tokens, b, false);
+  if (const int32_t s = multiply_part(p.weights->q, {first, count}, p.x, tokens, q, FOVEA_ARG_Q)) return s;
+  finish_heads(q, heads, p.weights->q_norm, tokens, b, false);
   return FOVEA_OK;
 }
 
 int32_t layer_calls::project_keys(const block& b, tokens_of tokens) {
   const ptrdiff_t skip = (tokens.first - b.context.first) * rows.k_stride;
-  float *k = rows.k + skip, *v = rows.v + skip;
+  const rows_to k{rows.k + skip, rows.k_stride}, v{rows.v + skip, rows.k_stride};
   const fovea_layer& w = *p.weights;
   const int32_t first_k = p.joined ? p.q_width : 0, first_v = p.joined ? p.q_width + p.k_width : 0;
   const bool is_there = p.joined && rows.side_by_side && b.heads() == p.kv_heads; // the product of q made it
   if (!is_there) {
-    if (const int32_t s = multiply_part(p.joined ? w.q : w.k, first_k + b.first_head * p.dim,
-                                        b.heads() * p.dim, p.context, tokens, k, rows.k_stride, FOVEA_ARG_K))
+    const outputs_of keys{first_k + b.first_head * p.dim, b.heads() * p.dim},
+        values{first_v + b.first_head * p.v_dim, b.heads() * p.v_dim};
+    if (const int32_t s = multiply_part(p.joined ? w.q : w.k, keys, p.context, tokens, k, FOVEA_ARG_K))
       return s;
-    if (const int32_t s = multiply_part(p.joined ? w.q : w.v, first_v + b.first_head * p.v_dim,
-                                        b.heads() * p.v_dim, p.values, tokens, v, rows.k_stride, FOVEA_ARG_V))
+    if (const int32_t s = multiply_part(p.joined ? w.q : w.v, values, p.values, tokens, v, FOVEA_ARG_V))
       return s;
   }
-  finish_heads(k, rows.k_stride, b.heads(), w.k_norm, tokens, b, p.cross);
+  finish_heads(k, b.heads(), w.k_norm, tokens, b, p.cross);
   return FOVEA_OK;
 }
 
 int32_t layer_calls::project_values(tokens_of tokens, float* to) {
   const int32_t first = p.joined ? p.q_width + p.k_width : 0;
-  return multiply_part(p.joined ? p.weights->q : p.weights->v, first, p.v_width, p.values, tokens, to,
-                       p.v_width, FOVEA_ARG_V);
+  return multiply_part(p.joined ? p.weights->q : p.weights->v, {first, p.v_width}, p.values, tokens,
+                       {to, p.v_width}, FOVEA_ARG_V);
 }
 
 int32_t layer_calls::project_keys_of(int32_t sequence, tokens_of tokens) {
   const block b{sequence, sequence + 1, 0, p.kv_heads, {0, 0}, tokens, 0};
-  const int32_t status = multiply_part(p.joined ? p.weights->q : p.weights->k, p.joined ? p.q_width : 0,
-                                       p.k_width, p.context, tokens, rows.k, rows.k_stride, FOVEA_ARG_K);
-  if (!status) finish_heads(rows.k, rows.k_stride, p.kv_heads, p.weights->k_norm, tokens, b, true);
-  return status;
+  const rows_to k{rows.k, rows.k_stride};
+  if (const int32_t s = multiply_part(p.joined ? p.weights->q : p.weights->k,
+                                      {p.joined ? p.q_width : 0, p.k_width}, p.context, tokens, k,
+                                      FOVEA_ARG_K))
+    return s;
+  finish_heads(k, p.kv_heads, p.weights->k_norm, tokens, b, true);
+  return FOVEA_OK;
 }
 
 // A worker projects some rows for all heads; or, where rows are few, all rows for some heads.
@@ -179,98 +170,6 @@ int32_t layer_calls::project(const block& given) {
   if (!status && !p.call->kv) status = project_keys(b, context);
   rows = all;
   return status;
-}
-
-// The options of the caller for some heads of one sequence, and the layer's tensors.
-fovea_attention layer_calls::attention_of(const block& b, int32_t s) const {
-  fovea_attention a = p.call->how;
-  const tokens_of all = p.queries_of(s), context = p.context_of(s), queries = overlap(all, b.queries);
-  const int32_t skipped = queries.first - all.first;
-  const int32_t first = b.first_head * p.group, heads = b.heads() * p.group;
-  a.q_heads = heads;
-  a.kv_heads = b.heads();
-  a.dim = p.dim;
-  a.v_dim = p.v_dim;
-  a.queries = queries.count;
-  a.keys = p.keys_of(s);
-  if (!(a.flags & FOVEA_POSITION)) {
-    a.flags |= FOVEA_POSITION;
-    a.position = p.cross ? a.keys - all.count : 0;
-  }
-  a.position += skipped;
-  a.q.data = rows.q + (queries.first - b.queries.first) * rows.q_stride;
-  a.q.head_stride = p.dim;
-  a.q.token_stride = rows.q_stride;
-  a.out.data = rows.heads + (queries.first - b.first_token) * rows.heads_stride +
-               static_cast<ptrdiff_t>(first) * p.v_dim;
-  a.out.head_stride = p.v_dim;
-  a.out.token_stride = rows.heads_stride;
-  a.k.head_stride = p.dim;
-  a.v.head_stride = p.v_dim;
-  if (p.call->kv) {
-    const float* kv = static_cast<const float*>(p.call->kv);
-    const ptrdiff_t panels = static_cast<ptrdiff_t>(FOVEA_UP16(context.count)) * p.dim;
-    a.k.data = kv + panels_before(p, s) + b.first_head * panels;
-    a.k.layout = FOVEA_PANELS;
-    a.k.head_stride = panels;
-    a.v.data = kv + panel_floats(p) + static_cast<ptrdiff_t>(context.first) * p.v_width +
-               b.first_head * p.v_dim;
-    a.v.token_stride = p.v_width;
-  } else {
-    a.k.data = rows.k + (context.first - b.context.first) * rows.k_stride;
-    a.v.data = rows.v + (context.first - b.context.first) * rows.k_stride;
-    a.k.token_stride = a.v.token_stride = rows.k_stride;
-  }
-  if (a.alibi) a.alibi += first;
-  if (a.sinks) a.sinks += first;
-  if (a.mask.data)
-    a.mask.data = static_cast<const unsigned char*>(a.mask.data) +
-                  (first * a.mask.head_stride + skipped * a.mask.query_stride) *
-                      static_cast<ptrdiff_t>(a.mask.is_bias ? sizeof(float) : 1);
-  if (a.lse)
-    a.lse += static_cast<ptrdiff_t>(p.q_heads) * queries.first +
-             static_cast<ptrdiff_t>(first) * queries.count;
-  a.part = {p.part, p.parts};
-  return a;
-}
-
-// A worker takes whole heads: each is quantised once.
-int32_t layer_calls::attend_integers(const block& b) {
-  int32_t unit = 0;
-  for (int32_t s = b.first_sequence; s < b.end_sequence; ++s)
-    for (int32_t h = b.first_head; h < b.end_head; ++h) {
-      if (unit++ % p.parts != p.part) continue;
-      if (only_checks && h > b.first_head) continue; // heads differ in nothing that is checked
-      const block one{s, s + 1, h, h + 1, b.queries, b.context, b.first_token};
-      integer_head head{p, attention_of(one, s), 0};
-      const ptrdiff_t skipped = h - b.first_head;
-      head.a.q.data = static_cast<const float*>(head.a.q.data) + skipped * p.group * p.dim;
-      head.a.k.data = static_cast<const float*>(head.a.k.data) + skipped * p.dim;
-      head.a.v.data = static_cast<const float*>(head.a.v.data) + skipped * p.v_dim;
-      head.a.part = {};
-      head.counting = p.cross ? head.a.queries : head.a.keys; // padding of queries is that of keys
-      if (measures) most_scratch = larger(most_scratch, best_integer_scratch(head));
-      if (const int32_t status = only_checks ? check_integers(head)
-                                             : attend_in_integers(head, scratch, scratch_size))
-        return status;
-    }
-  return FOVEA_OK;
-}
-
-int32_t layer_calls::attend(const block& b) {
-  if (p.in_integers) return attend_integers(b);
-  int64_t before = weights_before;
-  for (int32_t s = b.first_sequence; s < b.end_sequence; ++s) {
-    fovea_attention a = attention_of(b, s);
-    if (!a.queries) continue;
-    before += choose_weights(a.weights, p.q_heads, b.first_head * p.group, a.q_heads, a.queries, a.keys,
-                             before);
-    if (measures) most_scratch = larger(most_scratch, static_cast<int64_t>(fovea_scratch_best(&a)));
-    if (const int32_t status = only_checks ? fovea_check(&a) : fovea_attend_f32(&a, scratch, scratch_size))
-      return status;
-  }
-  if (b.end_head == p.kv_heads) weights_before = before;
-  return FOVEA_OK;
 }
 
 int32_t layer_calls::multiply_heads(const block& b) {

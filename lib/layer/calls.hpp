@@ -15,6 +15,23 @@ struct block {
   int32_t heads() const { return end_head - first_head; }
 };
 
+// Outputs from .. from + count - 1 of a matrix.
+struct outputs_of {
+  int32_t from, count;
+};
+// Where rows of floats go, one for each token.
+struct rows_to {
+  float* at;
+  ptrdiff_t stride;
+};
+
+// Tokens that both hold.
+inline tokens_of overlap(tokens_of a, tokens_of b) {
+  const auto from = static_cast<int32_t>(clamp(b.first, a.first, a.first + a.count)),
+             to = static_cast<int32_t>(clamp(b.first + b.count, from, a.first + a.count));
+  return {from, to - from};
+}
+
 struct layer_calls {
   const layer_plan& p;
   layer_rows rows; // row 0 is the first token of a block, and column 0 belongs to its first head
@@ -36,10 +53,11 @@ struct layer_calls {
  private:
   int32_t attend_integers(const block& b);
   int32_t multiply(const fovea_product& product, int32_t argument);
-  int32_t multiply_part(const fovea_linear& w, int32_t from, int32_t count, const fovea_rows_in& x,
-                        tokens_of tokens, float* y, ptrdiff_t stride, int32_t argument);
-  void finish_heads(float* at, ptrdiff_t stride, int32_t heads, const float* weight, tokens_of tokens,
-                    const block& b, bool of_context) const;
+  int32_t multiply_part(const fovea_linear& w, outputs_of outputs, const fovea_rows_in& x, tokens_of tokens,
+                        rows_to y, int32_t argument);
+  void normalise_heads(rows_to to, int32_t heads, const float* weight, int32_t tokens) const;
+  void finish_heads(rows_to to, int32_t heads, const float* weight, tokens_of tokens, const block& b,
+                    bool of_context) const;
   fovea_attention attention_of(const block& b, int32_t s) const;
 };
 
