@@ -12,7 +12,6 @@ constexpr uint32_t magic = 0x43564b46; // "FKVC" in memory
 constexpr uint32_t format = 1;
 constexpr int32_t greatest_tokens = 0x3fffffff; // as in integer calls
 
-constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) & -step; }
 constexpr int32_t down_to(int32_t n, int32_t step) { return n & -step; }
 constexpr size_t size_of(int32_t n) { return static_cast<size_t>(static_cast<uint32_t>(n)); } // of a count
 

@@ -5,6 +5,9 @@
 
 namespace fovea {
 
+// n >= 0, rounded up to a multiple of a power of two.
+constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) & -step; }
+
 struct byte_range {
   uintptr_t begin, end; // empty when equal
 };

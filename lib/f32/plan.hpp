@@ -44,6 +44,9 @@ struct mask_of { // one of both, or none; [head][query][key] with strides in ele
   ptrdiff_t head, query;
 };
 
+// What fovea_weights.stage asks for.
+enum class returned : int32_t { weights, scaled_scores, capped_scores, biased_scores };
+
 struct modifiers {
   float cap, cap_factor; // cap times log2(e), and -2 / cap: e^(-2 s / cap) = 2^(factor * s log2(e)); 0 = none
   const float *alibi, *sinks;
@@ -53,6 +56,12 @@ struct modifiers {
   bool any;              // of what changes scores: softcap, ALiBi, mask
 
   bool changes_scores() const { return (features::softcap || features::alibi || features::masks) && any; }
+  returned stage() const { return static_cast<returned>(weights.stage); }
+  // Also of keys that the row does not see.
+  bool returns_every_score() const {
+    return features::weights && weights.data &&
+           (stage() == returned::scaled_scores || stage() == returned::capped_scores);
+  }
 };
 
 // Rows are split into pieces: blocks where a KV head has few rows, so that even one head keeps several cores

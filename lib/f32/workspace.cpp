@@ -215,9 +215,8 @@ bool make_workspace(const plan& p, void* scratch, size_t size, workspace& w) {
 // Returned scores of keys that no row sees want panels beyond those that tiles come to.
 route choose_route(const plan& p, const workspace& w) {
   const int64_t rows_of_tile = smaller(p.rows, w.rows);
-  const bool returns_every_score = p.modify.weights.data &&
-                                   (p.modify.weights.stage == 1 || p.modify.weights.stage == 2);
-  const bool all_fit = w.panel_room >= panels_of_head(p) && w.batched_heads == 1 && !returns_every_score;
+  const bool all_fit = w.panel_room >= panels_of_head(p) && w.batched_heads == 1 &&
+                       !p.modify.returns_every_score();
   route r{};
   if (p.stored.v.dtype != FOVEA_F32)
     r.values = w.values && rows_of_tile > stored_rows ? value_source::copied : value_source::stored;

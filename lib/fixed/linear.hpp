@@ -17,8 +17,8 @@ constexpr int32_t linear_magic = 0x314c5646; // "FVL1"
 static_assert(sizeof(linear_header) == 64 && sizeof(requantize_numbers) == 4 * 12,
               "as FOVEA_FIXED_LINEAR_BYTES counts them");
 
-constexpr int32_t depth_of(int32_t in) { return (in + 15) & -16; }
-constexpr int32_t panels_of(int32_t out) { return (out + 15) & -16; } // their outputs
+constexpr int32_t depth_of(int32_t in) { return up_to(in, 16); }
+constexpr int32_t panels_of(int32_t out) { return up_to(out, 16); } // their outputs
 
 // The order of bytes. 1 and 2: that of keys in panels. 3: for SMLAD (dot/dsp_layer.hpp), bytes at even places
 // hold their number plus 128. 4: for Cortex-M0 (dot/thumb_layer.hpp), all do.

@@ -16,7 +16,6 @@ constexpr int32_t fixed_greatest_count = 0x3fffffff;
 constexpr int32_t fixed_most_keys = 1 << 17; // of a sum of weights
 constexpr int32_t fixed_tile_rows = 48;      // on systems
 
-constexpr int32_t up_to(int32_t n, int32_t step) { return (n + step - 1) & -step; } // a power of two
 constexpr int32_t block_of(int32_t key) {
   return static_cast<int32_t>(static_cast<uint32_t>(key) / fixed_block);
 }

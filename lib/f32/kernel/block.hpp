@@ -4,9 +4,6 @@
 
 namespace fovea::f32 {
 
-// What fovea_weights.stage asks for.
-enum class returned : int32_t { weights, scaled_scores, capped_scores, biased_scores };
-
 // Which keys of one block the rows of a tile share.
 enum class same_keys {
   none,

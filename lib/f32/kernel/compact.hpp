@@ -43,7 +43,7 @@ class compact_attention : row_of_blocks<Isa> {
     const bool whole_rows = !features::partials || units.pieces.count == 0;
     kv_head_ = units.kv_head;
     this->place_head();
-    if (p_.stored.any() && whole_rows && units.end - units.row > 1 && !returns_every_score())
+    if (p_.stored.any() && whole_rows && units.end - units.row > 1 && !p_.modify.returns_every_score())
       this->load_head(units.row, units.end);
     const int32_t group = p_.group;
     int32_t query = static_cast<int32_t>(units.row / group),
@@ -78,12 +78,6 @@ class compact_attention : row_of_blocks<Isa> {
 
   bool is_plain_; // there is no option at all, and all are floats
 
-  // Scores of keys that no row sees.
-  bool returns_every_score() const {
-    const returned stage = static_cast<returned>(p_.modify.weights.stage);
-    return features::weights && p_.modify.weights.data &&
-           (stage == returned::scaled_scores || stage == returned::capped_scores);
-  }
   void scale_query() {
     const float* q = query_row();
     if (p_.stored.q.differs()) {
@@ -162,13 +156,13 @@ class compact_attention : row_of_blocks<Isa> {
     const fovea_weights& wanted = p_.modify.weights;
     const int32_t head = head_ - wanted.first_head, query = query_ - wanted.first_query;
     if (head < 0 || head >= wanted.heads || query < 0 || query >= wanted.queries) return;
-    const returned stage = static_cast<returned>(wanted.stage);
+    const returned stage = p_.modify.stage();
     const int32_t begin = first_key(), end = static_cast<int32_t>(p_.keys_end);
     float* out = wanted.data + (head * static_cast<ptrdiff_t>(wanted.queries) + query) * (end - begin);
     const float nothing = stage == returned::biased_scores ? minus_infinity : 0;
     for (int32_t j = 0; j < end - begin; ++j) out[j] = nothing;
     const seen keys = keys_;
-    if (returns_every_score()) keys_ = {begin, begin, end};
+    if (p_.modify.returns_every_score()) keys_ = {begin, begin, end};
     for (int32_t at = 0; (at = this->next_block(at)) != no_block; at += block_keys) {
       const block_of_row b = this->block_at(at);
       this->score(b);

@@ -43,10 +43,7 @@ class weights_of_rows {
   const fovea_weights& wanted_;
 
   ptrdiff_t keys() const { return static_cast<ptrdiff_t>(p_.keys_end - p_.see.first_key); }
-  returned stage() const { return static_cast<returned>(wanted_.stage); }
-  bool of_every_key() const {
-    return stage() == returned::scaled_scores || stage() == returned::capped_scores;
-  }
+  returned stage() const { return p_.modify.stage(); }
 
   void write_row(int row, float* out) const {
     const float nothing = stage() == returned::biased_scores ? minus_infinity : 0;
@@ -61,7 +58,7 @@ class weights_of_rows {
   // The block as this row sees it; of every key, if those are asked for.
   block block_of_row(int64_t first, int row) const {
     block b = rows_.block_at(first);
-    if (!of_every_key()) return b;
+    if (!p_.modify.returns_every_score()) return b;
     b.runs.first = 1;
     b.runs.from[1][row] = static_cast<int32_t>(larger(first, p_.see.first_key) - first);
     b.runs.to[1][row] = static_cast<int32_t>(smaller(first + block_keys, p_.keys_end) - first);
