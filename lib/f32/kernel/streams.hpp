@@ -44,7 +44,7 @@ template <class Isa, class Shape, class Element, class Places>
 FOVEA_INLINE void add_step(typename Isa::reg w, const typename Element::stored* b, Places next,
                            accumulator<Isa, Shape>& acc) {
   using from = load_stored<Isa, Shape, Element>;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int n = 0; n < Shape::vectors; ++n) {
     const auto y = from::template load<f32x16<Isa>>(b + place_of(n, next));
     auto& sum = acc.at[0][n];
@@ -75,8 +75,10 @@ FOVEA_INLINE void add_stream(const float* a, panels_view<typename Element::store
   load_stored<Isa, Shape, Element>::put_in_order(acc);
 }
 
-// Four panels at once, or 64 columns: enough chains to hide the latency of a product.
+// Four panels at once, or 64 columns. With sixteen lanes these are four chains, whose latency takes as long as
+// reading: so 128 columns go together, in registers that only AVX-512 has. More panels gain nothing.
 using stream_shape = shape<1, 4>;
+using wide_stream_shape = shape<1, 8>;
 constexpr int stream_width = 16 * stream_shape::vectors;
 
 // A block of a head. Those of a batch are scored before the first of them reads its values: as many as
@@ -200,8 +202,6 @@ __attribute__((noinline)) void add_values_of_units(const tile_job& job, const st
   const workspace w = *job.w;
   const int v_dim = p.v_dim, count = batch.count;
   const ptrdiff_t step = p.stored.v.token, bytes = step * Element::bytes;
-  const uintptr_t distance = stream_distance / (stream_width * Element::bytes) *
-                             static_cast<uintptr_t>(bytes);
   for (int i = 0; i < count; ++i) {
     const stream_unit& u = batch.at[i];
     const bool opens = u.opens_span;
@@ -209,19 +209,27 @@ __attribute__((noinline)) void add_values_of_units(const tile_job& job, const st
     const float of_before = w.of_before[i], of_block = w.of_block[i];
     float* const o = w.o + u.row * static_cast<ptrdiff_t>(v_dim);
     const void* const next_unit = i + 1 < count ? batch.at[i + 1].values : batch.next;
-    for (int c = 0; c < v_dim; c += stream_width) {
+    int c = 0;
+    const auto add_columns = [&](auto shape) FOVEA_LAMBDA_INLINE {
+      using columns = decltype(shape);
+      constexpr int width = 16 * columns::vectors;
+      const uintptr_t distance = stream_distance / (width * Element::bytes) * static_cast<uintptr_t>(bytes);
       const stored* const at = static_cast<const stored*>(u.values) + c;
-      const void* const next = c + stream_width < v_dim ? at + stream_width : next_unit;
-      accumulator<Isa, stream_shape> acc;
+      const void* const next = c + width < v_dim ? at + width : next_unit;
+      accumulator<Isa, columns> acc;
       acc.clear();
-      add_stream<Isa, stream_shape, Element>(w.s + i * score_stride + batch.from[i],
-                                             panels_view{at, ptrdiff_t{16}, step}, keys, bytes,
-                                             {at, at + keys * step, next, distance}, acc);
+      add_stream<Isa, columns, Element>(w.s + i * score_stride + batch.from[i],
+                                        panels_view{at, ptrdiff_t{16}, step}, keys, bytes,
+                                        {at, at + keys * step, next, distance}, acc);
       acc.each([&](int, int n, auto& x) FOVEA_LAMBDA_INLINE {
         float* const to = o + c + 16 * n;
         (opens ? x : join_block(x, to, of_before, of_block)).store(to);
       });
-    }
+      c += width;
+    };
+    if constexpr (Isa::lanes == 16)
+      while (c + 2 * stream_width <= v_dim) add_columns(wide_stream_shape{});
+    while (c < v_dim) add_columns(stream_shape{});
   }
 }
 
