@@ -12,6 +12,7 @@ namespace fovea::f32 {
 template <class Isa, class Shape, class Element>
 struct load_stored : load_whole {
   static constexpr bool mixes = Isa::mixes_bf16 && Shape::rows == 1 && std::is_same_v<Element, bf16_element>;
+  static constexpr bool pins_sums = mixes; // gcc would move some of them through memory
   static FOVEA_INLINE void fetch(const typename Element::stored*) {}
   template <class Vector>
   static FOVEA_INLINE Vector load(const typename Element::stored* p) {
