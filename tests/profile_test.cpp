@@ -10,8 +10,8 @@
 
 namespace {
 
-const fovea::f32::core_profile profiles[] = {fovea::f32::amd_profile, fovea::f32::zen4_profile,
-                                             fovea::f32::other_profile};
+const fovea::f32::core_profile profiles[] = {fovea::f32::zen5_profile, fovea::f32::zen4_profile,
+                                             fovea::f32::amd_profile, fovea::f32::other_profile};
 
 // The results of a call as a core of this profile computes them, in its own best scratch or in the least.
 std::vector<float> solve_as(const fovea::f32::core_profile& core, problem& p, const fovea_attention& a,

@@ -46,14 +46,15 @@ constexpr int value_panels = M == 1 ? 1 : 2;
 // Several rows take so long for a panel that cores do not prefetch the next ones in time. One row prefetches
 // nothing.
 struct panel_prefetch {
-  const bool into_l1 = prefetches_into_l1();
+  const bool zen5 = is_zen5();
   FOVEA_INLINE void operator()(const void* p) const {
     const char* const at = static_cast<const char*>(p);
-    into_l1 ? __builtin_prefetch(at + 6144, 0, 3) : __builtin_prefetch(at + 8192, 0, 2);
+    zen5 ? __builtin_prefetch(at + 6144, 0, 3) : __builtin_prefetch(at + 8192, 0, 2);
   }
   // Tables of the next block of keys: few lines, which cores do not prefetch between those of K and V.
   template <class T>
   FOVEA_INLINE void block_behind(const T* table) const {
+    if (!zen5) return;
 #pragma GCC unroll 4
     for (int i = fixed_block; i < 2 * fixed_block; i += 64 / sizeof(T)) __builtin_prefetch(table + i);
   }

@@ -19,8 +19,11 @@ class stream_ahead {
       : at_(reinterpret_cast<uintptr_t>(first) + distance),
         end_(reinterpret_cast<uintptr_t>(end)),
         next_(reinterpret_cast<uintptr_t>(next)) {}
-  // The loop goes on by `step` bytes.
-  FOVEA_INLINE void open_page(ptrdiff_t step) const { fovea::f32::open_page(at_, step); }
+  // A line of each page early, for a turn of `step` bytes: open_pages without a loop.
+  FOVEA_INLINE void open_page(ptrdiff_t step) const {
+    if (at_ % page_bytes < static_cast<uintptr_t>(step))
+      __builtin_prefetch(reinterpret_cast<const void*>(at_ + page_lead));
+  }
   // So many lines; the loop goes on by `step` bytes.
   template <int Lines>
   FOVEA_INLINE void fetch(ptrdiff_t step) {
@@ -172,7 +175,7 @@ __attribute__((noinline)) void score_units(const tile_job& job, const stream_bat
       s += stream_width;
     }
     for (int key = 0; key < 16 * left; key += 16)
-      score_stored_panel<Isa>({at, 0, 16 * left, dim, dim, nullptr}, q, s, key, Element{});
+      score_stored_panel<Isa>({at, 0, 16 * left, dim, dim, nullptr, false}, q, s, key, Element{});
   }
 }
 
