@@ -10,8 +10,8 @@
 
 namespace {
 
-const fovea::f32::core_profile profiles[] = {fovea::f32::amd_profile, fovea::f32::zen4_profile,
-                                             fovea::f32::other_profile};
+const fovea::f32::core_profile profiles[] = {fovea::f32::zen5_profile, fovea::f32::zen4_profile,
+                                             fovea::f32::amd_profile, fovea::f32::other_profile};
 
 // The results of a call as a core of this profile computes them, in its own best scratch or in the least.
 std::vector<float> solve_as(const fovea::f32::core_profile& core, problem& p, const fovea_attention& a,
@@ -65,7 +65,10 @@ TEST_CASE("every_profile_gives_the_same_bits_of_stored_keys_and_values") {
   const shape table[] = {
       shape("decode of several heads and blocks").heads(5).dims(64).lengths(1, 600),
       shape("odd dims").heads(3).dims(37, 21).lengths(1, 300),
-      shape("128 columns are two passes over values").heads(3).dims(24, 128).lengths(1, 350),
+      shape("128 columns: one pass over values with AVX-512, else two")
+          .heads(3)
+          .dims(24, 128)
+          .lengths(1, 350),
       shape("two rows, a window that begins within a panel")
           .heads(4, 2)
           .dims(64)
@@ -92,6 +95,7 @@ TEST_CASE("every_profile_gives_the_same_bits_of_stored_keys_and_values") {
           .sinks()
           .lse()
           .weights(0),
+      shape("streams: 192 columns, 128 of them at once with AVX-512").heads(3).dims(16, 192).lengths(1, 530),
       shape("streams: references that are subtracted").heads(3).dims(32, 128).lengths(1, 520).scores(1e7f),
       shape("streams: more heads than a batch holds, whose ends fill several registers")
           .heads(37)

@@ -108,6 +108,7 @@ template void run_at(int32_t place, const plain_job& job);
 
 #if defined(__x86_64__) || defined(__i386__)
 core_profile profile_of_this_core() {
+  if (cpu_has<read_cpu>(cpu_is_zen5)) return zen5_profile;
   if (cpu_has<read_cpu>(cpu_is_zen4)) return zen4_profile;
   if (cpu_has<read_cpu>(cpu_of_amd)) return amd_profile;
   return other_profile;

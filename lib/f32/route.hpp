@@ -37,10 +37,13 @@ struct core_profile {
   bool prefetches_bytes;  // one row: values of bytes are prefetched
   bool reads_streams;     // one row: keys and values of halves are read block after block
   bool halves_by_avx2;    // one row: halves are converted by AVX2 in calls of AVX-512, too
+  bool opens_pages;       // one row: the first line of a page of K and V is prefetched early
   int16_t batched_rows;   // most rows of several KV heads in one tile
 };
-constexpr core_profile zen4_profile{true, true, true, false, true, 128},
-    amd_profile{true, false, true, true, false, 128}, other_profile{false, false, false, false, false, 32};
+constexpr core_profile zen5_profile{true, false, true, true, false, true, 128},
+    zen4_profile{true, true, true, false, true, false, 128},
+    amd_profile{true, false, false, false, false, false, 128},
+    other_profile{false, false, false, false, false, false, 32};
 
 #if defined(__x86_64__) || defined(__i386__)
 constexpr bool may_read_streams = true;

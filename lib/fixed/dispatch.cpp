@@ -49,7 +49,7 @@ const T* find_in(const T* const (&table)[Count], int32_t isa) {
 } // namespace
 
 #if defined(__x86_64__) || defined(__i386__)
-bool prefetches_into_l1() { return cpu_has<read_cpu>(cpu_of_amd) && !cpu_has<read_cpu>(cpu_is_zen4); }
+bool is_zen5() { return cpu_has<read_cpu>(cpu_is_zen5); }
 #endif
 
 const fixed_kernel* find_fixed_kernel(int32_t isa) { return find_in(kernels, isa); }

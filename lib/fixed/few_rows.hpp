@@ -57,16 +57,17 @@ struct few_rows_by_values {
 // Several rows take so long for a panel that cores do not prefetch the next ones in time. One row prefetches
 // nothing.
 struct panel_prefetch {
-  const bool into_l1 = prefetches_into_l1();
+  const bool zen5 = is_zen5();
   // The line of panels that is some KB ahead.
-  template <bool IntoL1>
+  template <bool Zen5>
   static FOVEA_INLINE void line(const void* p) {
     const char* const at = static_cast<const char*>(p);
-    IntoL1 ? __builtin_prefetch(at + 6144, 0, 3) : __builtin_prefetch(at + 8192, 0, 2);
+    Zen5 ? __builtin_prefetch(at + 6144, 0, 3) : __builtin_prefetch(at + 8192, 0, 2);
   }
   // Tables of the next block of keys: few lines, which cores do not prefetch between those of K and V.
   template <class T>
   FOVEA_INLINE void block_behind(const T* table) const {
+    if (!zen5) return;
 #pragma GCC unroll 4
     for (int i = fixed_block; i < 2 * fixed_block; i += 64 / sizeof(T)) __builtin_prefetch(table + i);
   }
@@ -89,8 +90,8 @@ FOVEA_INLINE void multiply_few_rows(const typename Product::dot::element* a, con
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
       for (int i = 0; i < S; ++i) dot::begin(acc[c].row[m][i].at, [&](int) { return c ? 0 : start(m); });
-  // A loop for each cache: a choice at each line takes a branch, around which gcc copies all sums.
-  const auto add_steps = [&](auto into_l1) FOVEA_LAMBDA_INLINE {
+  // A loop for each kind of core: a choice at each line takes a branch, around which gcc copies all sums.
+  const auto add_steps = [&](auto zen5) FOVEA_LAMBDA_INLINE {
     const typename dot::element* row = a;
     const Byte *at = b, *ahead = b; // in the order of memory
     for (int k = 0; k < depth; k += steps * dot::deep)
@@ -99,11 +100,11 @@ FOVEA_INLINE void multiply_few_rows(const typename Product::dot::element* a, con
         column_cursor<dot, Byte, S> here(at, panel);
 #pragma GCC unroll 2
         for (int n = 0; M > 1 && n < P; ++n, ahead += 64)
-          prefetch.template line<decltype(into_l1)::value>(ahead);
+          prefetch.template line<decltype(zen5)::value>(ahead);
         multiply_chunk<dot, Product::row_step, 0, Byte>(row, here, acc[i % chains]);
       }
   };
-  M > 1 && !prefetch.into_l1 ? add_steps(std::false_type{}) : add_steps(std::true_type{});
+  M > 1 && !prefetch.zen5 ? add_steps(std::false_type{}) : add_steps(std::true_type{});
 #pragma GCC unroll 4
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4

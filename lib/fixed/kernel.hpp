@@ -154,7 +154,7 @@ struct fixed_job {
   int32_t kv_head, row, rows;
 };
 
-bool prefetches_into_l1(); // whether this core takes many prefetches into its first cache, or into the second
+bool is_zen5(); // takes many prefetches into its first cache; other cores were not measured
 const fixed_kernel* find_fixed_kernel(int32_t isa); // null where this build or this CPU does not have it
 
 // As tensors of a call begin. A stride of 0 says that what it separates stands side by side.

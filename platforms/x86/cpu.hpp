@@ -16,14 +16,15 @@ inline uint64_t saved_registers() {
   return static_cast<uint64_t>(high) << 32 | low;
 }
 
-constexpr int32_t cpu_of_amd = 31, cpu_is_zen4 = 30; // bits that are no ISA's
+constexpr int32_t cpu_of_amd = 31, cpu_is_zen4 = 30, cpu_is_zen5 = 29; // bits that are no ISA's
 
-// Family 19h are Zen 3, which has no AVX-512, and Zen 4, which executes it in two halves.
-inline bool is_family_19h(uint32_t signature) {
-  return (signature >> 8 & 0xf) == 0xf && (signature >> 20 & 0xff) == 0xa;
+// Family 19h are Zen 3, which has no AVX-512, and Zen 4, which executes it in two halves. 1Ah is Zen 5.
+inline uint32_t family_of(uint32_t signature) {
+  const uint32_t family = signature >> 8 & 0xf;
+  return family == 0xf ? family + (signature >> 20 & 0xff) : family;
 }
 
-// Bit i is set when ISA i can run; and cpu_of_amd, cpu_is_zen4.
+// Bit i is set when ISA i can run; and those bits.
 inline uint32_t read_cpu() {
   uint32_t a, b, c, d, b7 = 0, c7, d7, unused;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
@@ -36,14 +37,16 @@ inline uint32_t read_cpu() {
   constexpr uint32_t wide = bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
   uint32_t isas = 1;
   if (d & bit_SSE2) isas |= 1u << FOVEA_SCALAR_NO_FMA;
-  if (__get_cpuid(0, &a, &b, &unused, &d) && b == signature_AMD_ebx) isas |= 1u << cpu_of_amd;
+  const bool amd = __get_cpuid(0, &a, &b, &unused, &d) && b == signature_AMD_ebx;
   if (fma) isas |= 1u << FOVEA_SCALAR;
   if (c & bit_SSE4_1) isas |= 1u << FOVEA_SSE41;
   if (avx2) isas |= 1u << FOVEA_AVX2;
   if (avx2 && zmm && (b7 & wide) == wide) {
     isas |= 1u << FOVEA_AVX512;
-    if ((isas >> cpu_of_amd & 1) && is_family_19h(signature)) isas |= 1u << cpu_is_zen4;
+    if (amd && family_of(signature) == 0x19) isas |= 1u << cpu_is_zen4;
   }
+  if (amd) isas |= 1u << cpu_of_amd;
+  if (amd && family_of(signature) == 0x1a) isas |= 1u << cpu_is_zen5;
   return isas;
 }
 

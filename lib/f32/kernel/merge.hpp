@@ -64,16 +64,15 @@ __attribute__((noinline)) void join_span(const workspace& w, int rows, int width
 // After the last key: what the rows have gathered becomes the output.
 template <class Isa>
 __attribute__((noinline)) void write_results(const tile_job& job, const gathered& all) {
-  const plan& p = *job.p;
-  const workspace& w = *job.w;
-  const int rows = job.rows;
-  for (int r = 0; r < rows; ++r) w.total[r] = sum_tree(f32x16<Isa>::load(all.sum + r * 16));
+  const workspace w = *job.w; // a copy that no store of a vector can change
+  const int rows = job.rows, v_dim = job.p->v_dim, width = up16(v_dim);
+  total_rows<Isa>(all.sum, 0, rows, w.total);
   end_rows<Isa>(job, all.top, 0, rows);
-  const int width = up16(p.v_dim);
-  for (int r = 0; r < rows; ++r) {
-    const float* o = all.o + static_cast<ptrdiff_t>(r) * width;
-    for (int c = 0; c < width; c += 16)
-      write_result(w.out_rows[r], c, p.v_dim, f32x16<Isa>::load(o + c), w.factor[r]);
+  const float* o = all.o;
+  for (int r = 0; r < rows; ++r, o += width) {
+    float* const out = w.out_rows[r];
+    const float factor = w.factor[r];
+    for (int c = 0; c < width; c += 16) write_result(out, c, v_dim, f32x16<Isa>::load(o + c), factor);
   }
 }
 

@@ -11,6 +11,20 @@ struct ending {
   one_register<Isa> factor, lse;
 };
 
+// Sums by lanes of rows that end become totals, in one fixed tree each.
+template <class Isa>
+FOVEA_INLINE void total_rows(const float* sums, int from_row, int to_row, float* totals) {
+  for (int from = from_row; from < to_row; from += Isa::lanes) {
+    const int count = to_row - from < Isa::lanes ? to_row - from : Isa::lanes;
+    if constexpr (Isa::joins_rows)
+      if (count == Isa::lanes) {
+        sums_of_rows<Isa>(sums + from * 16).store(totals + from);
+        continue;
+      }
+    for (int r = from; r < from + count; ++r) totals[r] = sum_tree(f32x16<Isa>::load(sums + r * 16));
+  }
+}
+
 // log2(x) of a positive float that is no denormal; absolute error 5e-8 beside the exponent.
 template <class Isa>
 FOVEA_INLINE one_register<Isa> log2_of(const one_register<Isa>& x) {

@@ -96,20 +96,6 @@ struct rows_to_prefetch {
   }
 };
 
-// The sums of lanes of rows that end, in one fixed tree each.
-template <class Isa>
-FOVEA_INLINE void total_rows(const workspace& w, int from_row, int to_row) {
-  for (int from = from_row; from < to_row; from += Isa::lanes) {
-    const int count = to_row - from < Isa::lanes ? to_row - from : Isa::lanes;
-    if constexpr (Isa::joins_rows)
-      if (count == Isa::lanes) {
-        sums_of_rows<Isa>(w.sum + from * 16).store(w.total + from);
-        continue;
-      }
-    for (int r = from; r < from + count; ++r) w.total[r] = sum_tree(f32x16<Isa>::load(w.sum + r * 16));
-  }
-}
-
 template <class Isa, bool Hides, same_keys Same>
 __attribute__((noinline)) void weigh(const tile_job& job, const block& b, const float* first_q, bool moved) {
   // Copies that no store of a vector can change.
@@ -131,7 +117,7 @@ __attribute__((noinline)) void weigh(const tile_job& job, const block& b, const 
       sum.store(w.sum + r * 16);
     }
   }
-  total_rows<Isa>(w, soon.from, soon.to);
+  total_rows<Isa>(w.sum, soon.from, soon.to, w.total);
 }
 
 // The largest scores of two rows that see the same keys, found while another one is weighed.
@@ -189,7 +175,7 @@ __attribute__((noinline)) void raise_and_weigh(const tile_job& job, const block&
     }
     end = next + searched;
   }
-  total_rows<Isa>(w, soon.from, soon.to);
+  total_rows<Isa>(w.sum, soon.from, soon.to, w.total);
 }
 
 // With fewer keys the wait for the references is short.

@@ -12,6 +12,7 @@ namespace fovea::f32 {
 template <class Isa, class Shape, class Element>
 struct load_stored : load_whole {
   static constexpr bool mixes = Isa::mixes_bf16 && Shape::rows == 1 && std::is_same_v<Element, bf16_element>;
+  static constexpr bool pins_sums = mixes; // gcc would move some of them through memory
   static FOVEA_INLINE void fetch(const typename Element::stored*) {}
   template <class Vector>
   static FOVEA_INLINE Vector load(const typename Element::stored* p) {
@@ -47,21 +48,23 @@ FOVEA_INLINE void by_few_rows(int row, int rows, Use use) {
   for (; row < end; ++row) use(stored_shape<Isa, 1>{}, row);
 }
 
+// A line of each page is prefetched early: its address is translated in time, and the hardware begins to
+// prefetch there. Called once for all that stands from `at` to `at` + bytes - 1.
+constexpr uintptr_t page_bytes = 4096, page_lead = 6144;
+FOVEA_INLINE void open_pages(uintptr_t at, ptrdiff_t bytes) {
+  for (uintptr_t left = static_cast<uintptr_t>(bytes), skipped = -at % page_bytes; skipped < left;
+       skipped += page_bytes)
+    __builtin_prefetch(reinterpret_cast<const void*>(at + skipped + page_lead));
+}
+
 // Panels of one piece: keys from .. to-1 of a block, multiples of sixteen. `next` is where reading goes on
 // behind them; null where nothing is to be prefetched.
 struct stored_panels {
   const void* at;
   int from, to, dim, depth;
   const void* next;
+  bool opens_pages;
 };
-
-// The first line of a page is prefetched early: its address is translated in time, and the hardware begins to
-// prefetch there. Called once for all that stands from `at` to `at` + step - 1.
-constexpr uintptr_t page_bytes = 4096, page_lead = 6144;
-FOVEA_INLINE void open_page(uintptr_t at, ptrdiff_t step) {
-  if (at % page_bytes < static_cast<uintptr_t>(step))
-    __builtin_prefetch(reinterpret_cast<const void*>(at + page_lead));
-}
 
 // A tile reads many panels at once, in streams too short for the hardware to follow. Meanwhile it prefetches
 // what the next tile reads, line after line in the order of memory.
@@ -74,10 +77,10 @@ class panels_ahead {
     at_ = after < k.to
               ? reinterpret_cast<uintptr_t>(k.at) + (after - k.from) / 16 * static_cast<size_t>(bytes)
               : reinterpret_cast<uintptr_t>(k.next);
+    if (k.opens_pages) open_pages(at_, panels * bytes);
   }
   template <int Lines>
   FOVEA_INLINE void fetch() {
-    open_page(at_, 64 * Lines);
 #pragma GCC unroll 8
     for (int i = 0; i < Lines; ++i, at_ += 64) __builtin_prefetch(reinterpret_cast<const void*>(at_));
   }
@@ -247,7 +250,8 @@ FOVEA_INLINE stored_panels panels_from(const tile_job& job, const block& b, int3
   if (k.panels) {
     const stored_place place = stored_keys(p, kv_head, b.first_key + key);
     const int end = static_cast<int>(smaller(to, place.end - b.first_key)) & -16;
-    return {place.at, key, end, p.dim, k.width, read_after_keys<Isa>(job, kv_head, b.first_key + key)};
+    const void* const next = read_after_keys<Isa>(job, kv_head, b.first_key + key);
+    return {place.at, key, end, p.dim, k.width, next, p.core.opens_pages};
   }
   const int64_t room = smaller(job.w->panel_room * int64_t{4} / k.bytes, stored_row_panels);
   const int end = static_cast<int>(smaller(to, key + 16 * room));
@@ -255,7 +259,7 @@ FOVEA_INLINE stored_panels panels_from(const tile_job& job, const block& b, int3
   char* panel = reinterpret_cast<char*>(job.w->panels);
   for (int at = key; at < end; at += 16, panel += panel_bytes)
     pack_words<Isa>(p, kv_head, b.first_key + at, panel);
-  return {job.w->panels, key, end, p.dim, p.dim, nullptr};
+  return {job.w->panels, key, end, p.dim, p.dim, nullptr, false};
 }
 
 template <class Isa>

@@ -116,8 +116,8 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
         const uintptr_t ahead = next == to
                                     ? read_after_values<Shape>(p, first, column)
                                     : reinterpret_cast<uintptr_t>(at) + static_cast<uintptr_t>(panel_bytes);
-        if constexpr (Prefetches)
-          for (int h = 0; h < heads; ++h) open_page(ahead + static_cast<uintptr_t>(h * head), panel_bytes);
+        if (Prefetches && p.core.opens_pages)
+          for (int h = 0; h < heads; ++h) open_pages(ahead + static_cast<uintptr_t>(h * head), panel_bytes);
         for (int four = key & -4; four < next; four += 4) {
           const float* w = weights + four;
           ptrdiff_t stride = score_stride;

@@ -19,8 +19,11 @@ class stream_ahead {
       : at_(reinterpret_cast<uintptr_t>(first) + distance),
         end_(reinterpret_cast<uintptr_t>(end)),
         next_(reinterpret_cast<uintptr_t>(next)) {}
-  // The loop goes on by `step` bytes.
-  FOVEA_INLINE void open_page(ptrdiff_t step) const { fovea::f32::open_page(at_, step); }
+  // A line of each page early, for a turn of `step` bytes: open_pages without a loop.
+  FOVEA_INLINE void open_page(ptrdiff_t step) const {
+    if (at_ % page_bytes < static_cast<uintptr_t>(step))
+      __builtin_prefetch(reinterpret_cast<const void*>(at_ + page_lead));
+  }
   // So many lines; the loop goes on by `step` bytes.
   template <int Lines>
   FOVEA_INLINE void fetch(ptrdiff_t step) {
@@ -37,46 +40,29 @@ class stream_ahead {
   uintptr_t at_, end_, next_; // may lie outside memory, so nothing may overflow
 };
 
-// A step of one row, whose number stands in all lanes of w. (As `tile_step` on b.at + i * b.step, gcc's code
-// takes 16 % more time with AVX2, 5 % with AVX-512.) Where bfloat16 sums hold even and odd numbers apart, an
-// empty assembly statement keeps them in registers, as gcc would move some of them through memory.
-template <class Isa, class Shape, class Element, class Places>
-FOVEA_INLINE void add_step(typename Isa::reg w, const typename Element::stored* b, Places next,
-                           accumulator<Isa, Shape>& acc) {
-  using from = load_stored<Isa, Shape, Element>;
-#pragma GCC unroll 4
-  for (int n = 0; n < Shape::vectors; ++n) {
-    const auto y = from::template load<f32x16<Isa>>(b + place_of(n, next));
-    auto& sum = acc.at[0][n];
-#pragma GCC unroll 2
-    for (int i = 0; i < y.regs; ++i)
-      if constexpr (from::mixes)
-        Isa::add_product(sum.r[i], w, y.r[i]);
-      else
-        sum.r[i] = Isa::fma(w, y.r[i], sum.r[i]);
-  }
-}
-
 // All steps of one row; the next step reads `bytes` further on. Steps that fill no turn prefetch nothing.
 template <class Isa, class Shape, class Element, class Places>
 FOVEA_INLINE void add_stream(const float* a, panels_view<typename Element::stored, Places> b, int depth,
                              ptrdiff_t bytes, stream_ahead ahead, accumulator<Isa, Shape>& acc) {
   constexpr int turn = 4, lines = Shape::vectors * Element::bytes / 4;
-  for (; depth >= turn; depth -= turn, a += turn) {
+  const load_stored<Isa, Shape, Element> from;
+  rows_view<Isa, 1, ptrdiff_t> row(a, 0);
+  for (; depth >= turn; depth -= turn, row.move(turn)) {
     ahead.open_page(turn * bytes);
 #pragma GCC unroll 4
     for (int i = 0; i < turn; ++i, b.at += b.step) {
       ahead.template fetch<lines>(bytes);
-      add_step<Isa, Shape, Element>(Isa::spread(a[i]), b.at, b.next, acc);
+      tile_step(row, i, b.at, b.next, from, acc);
     }
   }
-  for (; depth > 0; --depth, ++a, b.at += b.step)
-    add_step<Isa, Shape, Element>(Isa::spread(*a), b.at, b.next, acc);
+  for (; depth > 0; --depth, row.move(1), b.at += b.step) tile_step(row, 0, b.at, b.next, from, acc);
   load_stored<Isa, Shape, Element>::put_in_order(acc);
 }
 
-// Four panels at once, or 64 columns: enough chains to hide the latency of a product.
+// Four panels at once, or 64 columns. With sixteen lanes these are four chains, whose latency takes as long as
+// reading: so 128 columns go together, in registers that only AVX-512 has. More panels gain nothing.
 using stream_shape = shape<1, 4>;
+using wide_stream_shape = shape<1, 8>;
 constexpr int stream_width = 16 * stream_shape::vectors;
 
 // A block of a head. Those of a batch are scored before the first of them reads its values: as many as
@@ -84,67 +70,84 @@ constexpr int stream_width = 16 * stream_shape::vectors;
 // factors.
 struct stream_unit {
   int row;                   // of the tile: each head has one
-  int32_t from, to;          // the run of keys that it sees
   bool opens_span;           // nothing has been gathered before it
   int64_t first_key;         // of the block
   const void *keys, *values; // of the run; keys begin with a panel
-
-  key_runs run() { return {{nullptr, &from}, {nullptr, &to}, 1, same_keys::none, 0, 0}; }
 };
 constexpr int most_units = 16;
 struct stream_batch {
   int count;
   stream_unit at[most_units];
-  const void* next; // what is read behind the last value
+  int32_t from[most_units], to[most_units]; // the run of keys that each unit sees
+  const void* next;                         // what is read behind the last value
+
+  key_runs runs() {
+    bool begins = from[0] % 16 == 0, all = true;
+    for (int i = 1; i < count; ++i) {
+      begins &= from[i] == from[0];
+      all &= to[i] == to[0];
+    }
+    const same_keys same = !begins ? same_keys::none : all ? same_keys::all : same_keys::begin;
+    return {{nullptr, from}, {nullptr, to}, 1, same, from[count - 1], to[count - 1]};
+  }
 };
 
-// Softmax of all units: references, factors and weights, as `softmax_step` gives them block by block.
+// Sums of units, each at its own reference, join those of the rows in order, and become the factors by which
+// their outputs will.
 template <class Isa>
-__attribute__((noinline)) void weigh_units(const tile_job& job, stream_batch& batch) {
-  constexpr int lanes = Isa::lanes;
+FOVEA_INLINE void join_units(const workspace& w, const stream_batch& batch, const float* sums) {
   using registers = one_register<Isa>;
-  const workspace w = *job.w; // a copy that no store of a vector can change
-  const modifiers& modify = job.p->modify;
-  const bool modified = modify.changes_scores();
   const int count = batch.count;
-  for (int i = 0; i < count; i += lanes) {
-    largest_of_rows<Isa> peaks;
-    const int end = end_of_register<Isa>(count, i);
-    for (int n = i; n < end; ++n) {
-      stream_unit& u = batch.at[n];
-      float* const s = w.s + n * score_stride;
-      peaks.set(n - i, modified ? modify_row<Isa>(modify, u.run(), s, 0,
-                                                  bias_of(*job.p, place_of(job, u.row), u.first_key))
-                                : find_peaks<Isa, same_keys::none>(u.run(), s, 0, unmodified{}));
-    }
-    nearest_even(peaks.of_first(end - i)).store(w.reference + i);
-  }
   for (int i = 0; i < count; ++i) {
     float& top = w.top[batch.at[i].row];
     w.of_before[i] = top;
     if (!(top > w.reference[i])) top = w.reference[i];
     w.of_block[i] = top;
   }
-  for (int i = 0; i < count; i += lanes) {
+  for (int i = 0; i < count; i += Isa::lanes) {
     const auto old = registers::load(w.of_before + i), top = registers::load(w.of_block + i);
     exp2_below(old - top).store(w.of_before + i);
     exp2_below(registers::load(w.reference + i) - top).store(w.of_block + i);
   }
   for (int i = 0; i < count; ++i) {
-    stream_unit& u = batch.at[i];
-    float* const s = w.s + i * score_stride;
-    float reference = w.reference[i];
-    if (!exact(reference)) {
-      move_to_reference<Isa>(u.run(), s, 0, reference);
-      reference = 0;
-    }
-    const float shift = shift_of<Isa> - reference, floor = reference + deepest;
-    auto sum = modified ? weigh_masked_row<Isa>(u.run(), s, 0, shift, floor)
-                        : weigh_row<Isa, false, same_keys::none>(u.run(), s, 0, shift, floor);
-    float* const of_row = w.sum + u.row * 16;
-    if (!u.opens_span) sum = join_block(sum, of_row, w.of_before[i], w.of_block[i]);
+    float* const of_row = w.sum + batch.at[i].row * 16;
+    auto sum = f32x16<Isa>::load(sums + 16 * i);
+    if (!batch.at[i].opens_span) sum = join_block(sum, of_row, w.of_before[i], w.of_block[i]);
     sum.store(of_row);
   }
+}
+
+// Softmax of all units: that of a tile whose rows are the units, for each of which this block is the first.
+template <class Isa>
+__attribute__((noinline)) void weigh_units(const tile_job& job, stream_batch& batch) {
+  const workspace w = *job.w; // a copy that no store of a vector can change
+  const modifiers& modify = job.p->modify;
+  alignas(64) float tops[most_units], sums[16 * most_units];
+  f32x16<Isa>::all(lowest).store(tops);
+  workspace of_units = w;
+  of_units.top = tops;
+  of_units.sum = sums;
+  tile_job units = job;
+  units.w = &of_units;
+  units.rows = batch.count;
+  block b{};
+  b.runs = batch.runs();
+  b.opens_span = true;
+  if (modify.changes_scores()) { // by the head and the keys of a unit, which no tile of units could tell
+    const bool moved = raise_tops<Isa>(units, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
+      largest_of_rows<Isa> peaks;
+      for (int i = from; i < to; ++i) {
+        const stream_unit& u = batch.at[i];
+        peaks.set(i - from, modify_row<Isa>(modify, b.runs, w.s, i,
+                                            bias_of(*job.p, place_of(job, u.row), u.first_key)));
+      }
+      return peaks.of_first(to - from);
+    });
+    weigh<Isa, true, same_keys::none>(units, b, nullptr, moved);
+  } else {
+    softmax_step<Isa>(units, b, nullptr);
+  }
+  join_units<Isa>(w, batch, sums);
 }
 
 template <class Isa, class Element>
@@ -155,10 +158,10 @@ __attribute__((noinline)) void score_units(const tile_job& job, const stream_bat
   const ptrdiff_t step = 16 * static_cast<ptrdiff_t>(dim);
   for (int i = 0; i < batch.count; ++i) {
     const stream_unit& u = batch.at[i];
-    const int from = u.from & -16;
+    const int from = batch.from[i] & -16;
     const float* const q = w.q + u.row * static_cast<ptrdiff_t>(dim);
     float* s = w.s + i * score_stride + from;
-    int left = (u.to - from + 15) / 16;
+    int left = (batch.to[i] - from + 15) / 16;
     const stored *at = static_cast<const stored*>(u.keys), *const end = at + left * step;
     const void* const next = i + 1 < batch.count ? batch.at[i + 1].keys : batch.at[0].values;
     for (; left >= stream_shape::vectors; left -= stream_shape::vectors) {
@@ -172,7 +175,7 @@ __attribute__((noinline)) void score_units(const tile_job& job, const stream_bat
       s += stream_width;
     }
     for (int key = 0; key < 16 * left; key += 16)
-      score_stored_panel<Isa>({at, 0, 16 * left, dim, dim, nullptr}, q, s, key, Element{});
+      score_stored_panel<Isa>({at, 0, 16 * left, dim, dim, nullptr, false}, q, s, key, Element{});
   }
 }
 
@@ -183,29 +186,39 @@ __attribute__((noinline)) void add_values_of_units(const tile_job& job, const st
   const workspace w = *job.w;
   const int v_dim = p.v_dim, count = batch.count;
   const ptrdiff_t step = p.stored.v.token, bytes = step * Element::bytes;
-  const uintptr_t distance = stream_distance / (stream_width * Element::bytes) *
-                             static_cast<uintptr_t>(bytes);
   for (int i = 0; i < count; ++i) {
     const stream_unit& u = batch.at[i];
     const bool opens = u.opens_span;
-    const int keys = u.to - u.from;
+    const int keys = batch.to[i] - batch.from[i];
     const float of_before = w.of_before[i], of_block = w.of_block[i];
     float* const o = w.o + u.row * static_cast<ptrdiff_t>(v_dim);
     const void* const next_unit = i + 1 < count ? batch.at[i + 1].values : batch.next;
-    for (int c = 0; c < v_dim; c += stream_width) {
+    int c = 0;
+    const auto add_columns = [&](auto shape) FOVEA_LAMBDA_INLINE {
+      using columns = decltype(shape);
+      constexpr int width = 16 * columns::vectors;
+      const uintptr_t distance = stream_distance / (width * Element::bytes) * static_cast<uintptr_t>(bytes);
       const stored* const at = static_cast<const stored*>(u.values) + c;
-      const void* const next = c + stream_width < v_dim ? at + stream_width : next_unit;
-      accumulator<Isa, stream_shape> acc;
+      const void* const next = c + width < v_dim ? at + width : next_unit;
+      accumulator<Isa, columns> acc;
       acc.clear();
-      add_stream<Isa, stream_shape, Element>(w.s + i * score_stride + u.from,
-                                             panels_view{at, ptrdiff_t{16}, step}, keys, bytes,
-                                             {at, at + keys * step, next, distance}, acc);
+      add_stream<Isa, columns, Element>(w.s + i * score_stride + batch.from[i],
+                                        panels_view{at, ptrdiff_t{16}, step}, keys, bytes,
+                                        {at, at + keys * step, next, distance}, acc);
       acc.each([&](int, int n, auto& x) FOVEA_LAMBDA_INLINE {
         float* const to = o + c + 16 * n;
         (opens ? x : join_block(x, to, of_before, of_block)).store(to);
       });
-    }
+      c += width;
+    };
+    if constexpr (Isa::lanes == 16)
+      while (c + 2 * stream_width <= v_dim) add_columns(wide_stream_shape{});
+    while (c < v_dim) add_columns(stream_shape{});
   }
+}
+
+inline const void* halves_at(const void* first, ptrdiff_t place) {
+  return static_cast<const uint16_t*>(first) + place;
 }
 
 template <class Isa>
@@ -221,25 +234,25 @@ template <class Isa>
 void attend_streams(const tile_job& job, const stream_blocks& blocks) {
   const plan& p = *job.p;
   const int room = job.w->rows < most_units ? job.w->rows : most_units;
+  const void *keys[blocks_of_span], *values[blocks_of_span]; // of the first head
+  for (int n = 0; n < blocks.count; ++n) {
+    keys[n] = stored_keys(p, job.kv_head, blocks.first_key[n] + (blocks.from[n] & -16)).at;
+    values[n] = stored_values(p, job.kv_head, blocks.first_key[n] + blocks.from[n]).at;
+  }
   stream_batch batch;
   batch.count = 0;
   for (int row = 0; row < job.rows; ++row)
     for (int n = 0; n < blocks.count; ++n) {
-      const int32_t kv_head = job.kv_head + row, from = blocks.from[n];
-      const int64_t first = blocks.first_key[n];
-      const void* const keys = stored_keys(p, kv_head, first + (from & -16)).at;
+      const void* const at = halves_at(keys[n], row * p.stored.k.head);
       if (batch.count == room) {
-        batch.next = keys;
+        batch.next = at;
         attend_batch<Isa>(job, batch);
         batch.count = 0;
       }
-      batch.at[batch.count++] = {row,
-                                 from,
-                                 blocks.to[n],
-                                 blocks.opens_span && n == 0,
-                                 first,
-                                 keys,
-                                 stored_values(p, kv_head, first + from).at};
+      batch.from[batch.count] = blocks.from[n];
+      batch.to[batch.count] = blocks.to[n];
+      batch.at[batch.count++] = {row, blocks.opens_span && n == 0, blocks.first_key[n], at,
+                                 halves_at(values[n], row * p.stored.v.head)};
     }
   const int64_t next_block = smaller(blocks.first_key[blocks.count - 1] + block_keys, p.keys_end - 1);
   batch.next = stored_keys(p, job.kv_head, next_block).at;

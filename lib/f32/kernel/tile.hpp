@@ -84,7 +84,7 @@ template <class Stored>
 panels_view(const Stored*, int, ptrdiff_t) -> panels_view<Stored>;
 
 struct load_whole {
-  static constexpr bool whole = true;
+  static constexpr bool whole = true, pins_sums = false;
   static FOVEA_INLINE void fetch(const float*) {} // before a load
   template <class Vector>
   static FOVEA_INLINE Vector load(const float* p) {
@@ -109,7 +109,11 @@ FOVEA_INLINE void tile_step(const Rows& a, int k, const Stored* b, Places next, 
 #pragma GCC unroll 16
     for (int n = 0; n < Shape::vectors; ++n) {
       if constexpr (Load::whole) from.fetch(b + place_of(n, next));
-      acc.at[0][n] = fma_by(a(0, k), from.template load<vector>(b + place_of(n, next)), acc.at[0][n]);
+      const auto y = from.template load<vector>(b + place_of(n, next));
+      if constexpr (Load::pins_sums)
+        add_product(acc.at[0][n], a(0, k), y);
+      else
+        acc.at[0][n] = fma_by(a(0, k), y, acc.at[0][n]);
     }
     return;
   }

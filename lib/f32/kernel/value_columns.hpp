@@ -12,7 +12,7 @@ FOVEA_INLINE int column_at(int c, int v_dim) { return v_dim < 16 || c + 16 <= v_
 // least `Whole`.
 template <class Element, int Whole = 0>
 struct columns {
-  static constexpr bool whole = false;
+  static constexpr bool whole = false, pins_sums = false;
   int in_o, at, count;
 
   template <class Vector>
