@@ -32,17 +32,17 @@ tests_from() {
 
 # compile FOLDER PRESET GOAL [CMAKE ARGUMENT...]: with ninja where there is one; on failure shows what went wrong.
 compile() {
-  folder=$1 preset=$2 goal=$3
+  built=$1 preset=$2 goal=$3
   shift 3
   mkdir -p "$log_dir"
   generator=
-  [ -f "build/$folder/CMakeCache.txt" ] || ! have ninja || generator="-G Ninja"
+  [ -f "build/$built/CMakeCache.txt" ] || ! have ninja || generator="-G Ninja"
   {
-    cmake --preset "$preset" -B "build/$folder" $generator ${FOVEA_DEPS_DIR:+"-DFOVEA_DEPS_DIR=$FOVEA_DEPS_DIR"} "$@" &&
-      cmake --build "build/$folder" -j "$(cores)" --target "$goal"
-  } >"$log_dir/build-$folder" 2>&1 && return
-  grep -E -A 4 'error:|CMake Error|undefined reference|overflowed by' "$log_dir/build-$folder" | cut -c 1-300 | head -n 30 >&2 || true
-  fail "$folder does not build; the whole log is build/log/build-$folder."
+    cmake --preset "$preset" -B "build/$built" $generator ${FOVEA_DEPS_DIR:+"-DFOVEA_DEPS_DIR=$FOVEA_DEPS_DIR"} "$@" &&
+      cmake --build "build/$built" -j "$(cores)" --target "$goal"
+  } >"$log_dir/build-$built" 2>&1 && return
+  grep -E -A 4 'error:|CMake Error|undefined reference|overflowed by' "$log_dir/build-$built" | cut -c 1-300 | head -n 30 >&2 || true
+  fail "$built does not build; the whole log is build/log/build-$built."
 }
 
 compiler_name() {
