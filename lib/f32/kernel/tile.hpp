@@ -109,11 +109,10 @@ FOVEA_INLINE void tile_step(const Rows& a, int k, const Stored* b, Places next, 
 #pragma GCC unroll 16
     for (int n = 0; n < Shape::vectors; ++n) {
       if constexpr (Load::whole) from.fetch(b + place_of(n, next));
-      const auto y = from.template load<vector>(b + place_of(n, next));
       if constexpr (Load::pins_sums)
-        add_product(acc.at[0][n], a(0, k), y);
+        add_product(acc.at[0][n], a(0, k), from.template load<vector>(b + place_of(n, next)));
       else
-        acc.at[0][n] = fma_by(a(0, k), y, acc.at[0][n]);
+        acc.at[0][n] = fma_by(a(0, k), from.template load<vector>(b + place_of(n, next)), acc.at[0][n]);
     }
     return;
   }
