@@ -60,7 +60,7 @@ struct nibble_product {
   }
 
  private:
-  static constexpr int32_t held_groups = 48; // with more, prefetched lines are faster: docs/speed.md, 10
+  static constexpr int32_t held_groups = 48; // with more, prefetched lines are faster: docs/speed/decoders.md
 
   // All scales are read before the bytes behind them: few are held as floats, lines of many are prefetched.
   template <bool HoldsScales>
