@@ -129,7 +129,8 @@ class Base:
         own = sorted((build / f"tests/CMakeFiles/{name}.dir").glob("**/*.o"))
         objects = [o for o in [*sum(lists, []), *own] if str(o).endswith(".o")]  # not precompiled headers
         joined = self.folder / f"{name}.o"
-        must(["ld", "-r", "-o", joined, *objects, build / "examples/minilm/libfovea_minilm.a"])  # which some tests are of
+        examples = sorted((build / "examples").glob("*/lib*.a"))  # which some tests are of
+        must(["ld", "-r", "-o", joined, *objects, *examples])
         return joined
 
     def compile_library(self):
