@@ -85,11 +85,13 @@ FOVEA_INLINE void multiply_few_rows(const typename Product::dot::element* a, con
   static_assert(16 % (steps * dot::deep) == 0, "depths are multiples of 16");
   tile_sums<dot, M, S> acc[chains];
 #pragma GCC unroll 4
-  for (int c = 0; c < chains; ++c)
+  for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
-    for (int m = 0; m < M; ++m)
+    for (int i = 0; i < S; ++i) {
+      dot::begin(acc[0].row[m][i].at, [&](int) { return start(m); });
 #pragma GCC unroll 4
-      for (int i = 0; i < S; ++i) dot::begin(acc[c].row[m][i].at, [&](int) { return c ? 0 : start(m); });
+      for (int c = 1; c < chains; ++c) dot::begin(acc[c].row[m][i].at, [](int) { return 0; });
+    }
   // A loop for each kind of core: a choice at each line takes a branch, around which gcc copies all sums.
   const auto add_steps = [&](auto zen5) FOVEA_LAMBDA_INLINE {
     const typename dot::element* row = a;
