@@ -199,6 +199,14 @@ TEST_CASE("cache: views that are refused leave the call as it is") {
   CHECK(fovea_cache_view_fixed(c.image.data(), nullptr, &integers) ==
         status_of(FOVEA_UNSUPPORTED, FOVEA_ARG_K));
   CHECK(fovea_cache_view(c.image.data(), nullptr, nullptr) == status_of(FOVEA_NULL, FOVEA_ARG_CALL));
+  const std::vector<unsigned char> bytes = c.image.bytes();
+  for (const size_t place : {size_t{0}, c.image.size() - 64}) { // segments in the image
+    fovea_attention a = {};
+    auto* const segments = reinterpret_cast<fovea_segments*>(c.image.data() + place);
+    CHECK(fovea_cache_view(c.image.data(), segments, &a) == status_of(FOVEA_OVERLAP, FOVEA_ARG_SEGMENTS));
+    CHECK(a.segments == nullptr);
+    CHECK(c.image.bytes() == bytes);
+  }
   CHECK(fovea_cache_length(nullptr) == -1);
 }
 

@@ -55,6 +55,10 @@ FOVEA_ONCE int32_t find_pieces(const void* image, const fovea_segments* segments
   p.parents = 0;
   p.whole = p.c.is_root() && p.own <= 1 && p.c.now.oldest == p.c.at().ring;
   if (!segments) return p.whole ? int32_t{FOVEA_OK} : refusal(FOVEA_NULL, FOVEA_ARG_SEGMENTS);
+  byte_range of_image, of_segments;
+  if (!range_of_image(p.c, of_image) || !range_of(segments, sizeof *segments, of_segments) ||
+      meet(of_segments, of_image))
+    return refusal(FOVEA_OVERLAP, FOVEA_ARG_SEGMENTS);
   if (p.c.is_root()) return FOVEA_OK;
   const int32_t given = segments->count, before = h.base - p.c.shape().first_token;
   if (given < 1 || given > FOVEA_SEGMENTS_MAX || keys_of_parent < before ||
