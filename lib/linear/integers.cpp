@@ -188,7 +188,8 @@ void multiply_both(const linear_plan& p, const integer_tile& t, outputs_left& fi
 }
 
 // One row, more than a strip of outputs, and room for the sums of the second stream where they become outputs
-// later. Both streams begin at a panel.
+// later: of a strip with an activation, else of the last panel, which has room in any row of bytes. Both
+// streams begin at a panel.
 bool takes_two_streams(const linear_plan& p, const integer_tile& t, const share& s) {
   if (!FOVEA_HAS_SYSTEM || t.rows != 1 || s.to - s.from <= block_columns) return false;
   const bool has_room = static_cast<size_t>(t.depth) >= block_columns * sizeof(float);
