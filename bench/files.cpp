@@ -2,8 +2,7 @@
 #include "files.hpp"
 
 #include <cstdio>
-#include <filesystem>
-#include <utility>
+#include <exception>
 
 #include "chart.hpp"
 #include "fields.hpp"
@@ -69,35 +68,21 @@ std::string csv_of(const std::vector<saved_fields>& all) {
   return text;
 }
 
-// A file is written beside its place first, so that an older one stays if there is no room. A device is written directly.
-bool write_file(const std::string& path, const std::string& text) {
-  namespace fs = std::filesystem;
-  std::error_code problem;
-  const bool direct = fs::exists(path, problem) && !fs::is_regular_file(path, problem);
-  const fs::path target = fs::is_symlink(path, problem) ? fs::canonical(path, problem) : fs::path(path);
-  std::string beside = direct ? path : target.string() + ".part";
-  for (int i = 1; !direct && fs::exists(beside, problem); ++i)
-    beside = target.string() + ".part" + std::to_string(i);
-  std::FILE* file = std::fopen(beside.c_str(), "wb");
-  if (!file) return false;
-  const bool sent = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool written = std::fclose(file) == 0 && sent;
-  if (direct) return written;
-  if (written) fs::rename(beside, target, problem);
-  if (written && !problem) return true;
-  fs::remove(beside, problem);
-  return false;
-}
-
-int write_files(const options& o, const std::vector<saved_fields>& all, const std::string& picture) {
-  for (const auto& [path, text] :
-       {std::pair{o.json, json_of(all)}, std::pair{o.csv, csv_of(all)}, std::pair{o.svg, picture}}) {
-    if (path.empty() || write_file(path, text)) continue;
-    std::fprintf(stderr, "fovea_bench: %s could not be written; free some room and run again\n",
-                 path.c_str());
+int write_files(const std::vector<demo::output_file>& named) {
+  std::vector<demo::output_file> files;
+  for (const demo::output_file& file : named)
+    if (!file.path.empty()) files.push_back(file);
+  try {
+    demo::write_whole(files);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fovea_bench: %s\n", error.what());
     return 2;
   }
   return 0;
+}
+
+int write_files(const options& o, const std::vector<saved_fields>& all, const std::string& picture) {
+  return write_files({{o.json, json_of(all)}, {o.csv, csv_of(all)}, {o.svg, picture}});
 }
 
 } // namespace bench

@@ -6,6 +6,7 @@
 #include "conditions.hpp"
 #include "options.hpp"
 #include "run_info.hpp"
+#include "tools/output.hpp"
 
 namespace bench {
 
@@ -23,8 +24,8 @@ void add_circumstances(saved_fields& known, const run_info& about, const conditi
 std::string json_of(const std::vector<saved_fields>& all);
 std::string csv_of(const std::vector<saved_fields>& all);
 
-// Writes the files that the options name. Returns the exit code: 2 if a file could not be written.
+// Writes all files that have a path, or none. Returns the exit code: 2 if a file could not be written.
+int write_files(const std::vector<demo::output_file>& named);
 int write_files(const options& o, const std::vector<saved_fields>& all, const std::string& picture);
-bool write_file(const std::string& path, const std::string& text); // false: nothing half-written is left
 
 } // namespace bench

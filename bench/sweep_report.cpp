@@ -1,6 +1,5 @@
 // Runs a sweep and prints its table, its cliffs, its CSV and its picture.
 #include <algorithm>
-#include <cstdio>
 
 #include "files.hpp"
 #include "fovea/fovea.h"
@@ -63,12 +62,6 @@ std::string as_csv(const std::vector<swept>& all, const run_info& about) {
   return text;
 }
 
-int save(const std::string& path, const std::string& text) {
-  if (path.empty() || write_file(path, text)) return 0;
-  std::fprintf(stderr, "fovea_bench: %s could not be written; free some room and run again\n", path.c_str());
-  return 2;
-}
-
 } // namespace
 
 int run_sweep(const options& o) {
@@ -101,9 +94,8 @@ int run_sweep(const options& o) {
                          : "\nNo step is a cliff.\n");
   else
     print(p, "\nCliffs, each measured twice\n" + flagged);
-  const int csv = save(o.csv, as_csv(all, about)),
-            svg = save(o.svg, svg_page("Sweeps on " + about.cpu, about.text(), drawings));
-  return std::max(csv, svg);
+  return write_files(
+      {{o.csv, as_csv(all, about)}, {o.svg, svg_page("Sweeps on " + about.cpu, about.text(), drawings)}});
 }
 
 } // namespace bench

@@ -136,7 +136,8 @@ TEST_CASE("keys_far_away_under_a_steep_slope_keep_a_score") {
   }
 }
 
-// One key has a score of 2.9e38, all others of -2.9e38: the difference is no float. They weigh 2^-100, or 0 where options change scores.
+// One key has a score of 2.9e38, all others of -2.9e38: the difference is no float. They weigh 2^-100, or 0
+// where options change scores.
 TEST_CASE("scores_further_apart_than_a_float_holds") {
   const shape table[] = {
       shape("one row").dims(1).lengths(1, 20).scale(1),
