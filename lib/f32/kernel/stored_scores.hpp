@@ -24,10 +24,12 @@ struct load_stored : load_whole {
       return Element::load(p, Vector{});
     }
   }
-  static FOVEA_INLINE void put_in_order(accumulator<Isa, Shape>& acc) {
-    if constexpr (mixes) acc.each([](int, int, auto& x) FOVEA_LAMBDA_INLINE { Isa::unmix(x.r); });
-  }
 };
+template <class Isa, class Shape, class Element>
+FOVEA_INLINE void put_in_order(load_stored<Isa, Shape, Element>, accumulator<Isa, Shape>& acc) {
+  if constexpr (load_stored<Isa, Shape, Element>::mixes)
+    acc.each([](int, int, auto& x) FOVEA_LAMBDA_INLINE { Isa::unmix(x.r); });
+}
 
 // Shapes are few, so that a type takes little code: one row, and four where the ISA has such a shape.
 template <int Rows>
@@ -114,7 +116,7 @@ FOVEA_INLINE void score_stored_tile(const stored_panels& k, const float* q, floa
     }
   }
   tile(a, panels_view{at, panel, static_cast<ptrdiff_t>(16)}, left, from, acc);
-  load_stored<Isa, Shape, Element>::put_in_order(acc);
+  put_in_order(from, acc);
   acc.each([&](int m, int n, auto& x) FOVEA_LAMBDA_INLINE { x.store(s + m * score_stride + key + 16 * n); });
 }
 

@@ -9,20 +9,7 @@ namespace fovea::f32 {
 template <class Isa, class Shape, class Element>
 FOVEA_INLINE void stored_value_tile(const value_phase<Element>& z, const key_runs& runs,
                                     const value_group<Element>& g, whole_columns<Element> c) {
-  accumulator<Isa, Shape> acc;
-  acc.clear();
-  const float* s = z.s + g.row * score_stride;
-  for (int run = runs.first; run < 2; ++run)
-    for (int key = runs.from[run][g.row], to = runs.to[run][g.row], count; key < to; key += count) {
-      count = z.v.map ? z.v.side_by_side(key, to) : to - key;
-      tile(weights_view<Isa, Shape>(s + key, {}),
-           panels_view{z.v.row(key) + c.at, c.template places<Shape>(), z.v.stride}, count,
-           load_stored<Isa, Shape, Element>{}, acc);
-    }
-  load_stored<Isa, Shape, Element>::put_in_order(acc);
-  if (z.masked && leaked(acc))
-    return exact_values<Isa, Shape::lanes, Element>(z, runs, g, Shape::rows, Shape::vectors, c);
-  store_tile(z, g, c, acc);
+  value_tile_of_rows<Isa, Shape>(z, runs, g, c, load_stored<Isa, Shape, Element>{});
 }
 
 // Columns from c on that fill no tile, row by row.

@@ -56,7 +56,7 @@ FOVEA_INLINE void add_stream(const float* a, panels_view<typename Element::store
     }
   }
   for (; depth > 0; --depth, row.move(1), b.at += b.step) tile_step(row, 0, b.at, b.next, from, acc);
-  load_stored<Isa, Shape, Element>::put_in_order(acc);
+  put_in_order(from, acc);
 }
 
 // Four panels at once, or 64 columns. With sixteen lanes these are four chains, whose latency takes as long as

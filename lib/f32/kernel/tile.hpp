@@ -92,6 +92,10 @@ struct load_whole {
   }
 };
 
+// What a load leaves out of order, sums become when they are complete: most loads leave nothing.
+template <class Load, class Sums>
+FOVEA_INLINE void put_in_order(Load, Sums&) {}
+
 // Few registers are left beside the sums, the vectors of a step and one number: compilers would move sums
 // from one to another, and through memory, so each product is told to stay where its sum is. With one row or
 // two, products may take vectors from memory instead.

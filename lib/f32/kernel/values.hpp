@@ -6,11 +6,11 @@
 
 namespace fovea::f32 {
 
-// A row for itself over all keys that it sees, from one segment to the next. The chain of additions goes on.
-template <class Isa, class Shape, class Element, class Columns>
-FOVEA_INLINE void value_tile_of_row(const value_phase<Element>& z, const key_runs& runs,
-                                    const value_group<Element>& g, Columns c) {
-  static_assert(Shape::rows == 1);
+// Rows for themselves over all keys that they see, the same ones, from one segment to the next. The chain of
+// additions goes on. `from` loads the columns.
+template <class Isa, class Shape, class Element, class Columns, class Load>
+FOVEA_INLINE void value_tile_of_rows(const value_phase<Element>& z, const key_runs& runs,
+                                     const value_group<Element>& g, Columns c, Load from) {
   accumulator<Isa, Shape> acc;
   acc.clear();
   const float* s = z.s + g.row * score_stride;
@@ -18,11 +18,18 @@ FOVEA_INLINE void value_tile_of_row(const value_phase<Element>& z, const key_run
     for (int key = runs.from[run][g.row], to = runs.to[run][g.row], count; key < to; key += count) {
       count = z.v.map ? z.v.side_by_side(key, to) : to - key;
       tile(weights_view<Isa, Shape>(s + key, {}),
-           panels_view{z.v.row(key) + c.at, c.template places<Shape>(), z.v.stride}, count, c, acc);
+           panels_view{z.v.row(key) + c.at, c.template places<Shape>(), z.v.stride}, count, from, acc);
     }
+  put_in_order(from, acc);
   if (z.masked && leaked(acc))
-    return exact_values<Isa, Shape::lanes, Element>(z, runs, g, 1, Shape::vectors, c);
+    return exact_values<Isa, Shape::lanes, Element>(z, runs, g, Shape::rows, Shape::vectors, c);
   store_tile(z, g, c, acc);
+}
+template <class Isa, class Shape, class Element, class Columns>
+FOVEA_INLINE void value_tile_of_row(const value_phase<Element>& z, const key_runs& runs,
+                                    const value_group<Element>& g, Columns c) {
+  static_assert(Shape::rows == 1);
+  value_tile_of_rows<Isa, Shape>(z, runs, g, c, c);
 }
 
 // The same for rows of fewer than sixteen columns, from column `first` on. Cores without vectors take one
