@@ -43,8 +43,8 @@ TEST_CASE("int8: an entry without 16 bits gives the bits of the specification an
 
 TEST_CASE("int8: the plain entry refuses multipliers that are too small for their shift") {
   fixed_problem x("one query");
-  fovea_fixed_attention a = x.heads(2, 1).dims(16).lengths(1, 130).make(FOVEA_FIXED_S8);
-  a.k.layout = a.v.layout = FOVEA_PANELS;
+  x.heads(2, 1).dims(16).lengths(1, 130).make(FOVEA_FIXED_S8);
+  fovea_fixed_attention a = x.packed();
   const int32_t refused = FOVEA_RANGE | FOVEA_ARG_SCALE << 8;
   a.scale.score_multiplier = 1 << 19, a.scale.score_shift = 10;
   CHECK(attend_by(fovea_fixed_attend_plain, a) == refused);
