@@ -34,6 +34,9 @@ check_installed() { # static and shared, C99 and C++17, by find_package, pkg-con
     ! readelf -d "found_$language/with_fovea" | grep -q libfovea.so || fail \
       "the static consumer loads libfovea.so"
   done
+  # Under a toolchain file, whose root is another folder; linking would need the target's library.
+  ! have aarch64-linux-gnu-g++ || quietly cmake -S "$consumer/installed" -B found_by_toolchain \
+    "-DCMAKE_PREFIX_PATH=$work/tree" "-DCMAKE_TOOLCHAIN_FILE=$fovea/toolchains/aarch64-linux-gnu.cmake"
   export PKG_CONFIG_PATH="$lib/pkgconfig"
   [ "$(pkg-config --modversion fovea)" = "$version" ] || fail \
     "fovea.pc says version $(pkg-config --modversion fovea), not $version"
