@@ -1,4 +1,4 @@
-// Decode of one long sequence by two threads. Each takes one part of all spans of 4,096 keys, with scratch of
+// Decode of one long sequence by two threads. Each takes its part of all pieces of 256 keys, with scratch of
 // its own; what they gather stands in shared partials, which fovea_merge joins. The bits are those of one
 // thread.
 #include <cstdio>
