@@ -1,4 +1,4 @@
-"""fovea on the desk: the bits that the board computes. Arrays of numpy, [heads][tokens][dim]; see README.md."""
+"""fovea on a computer: the bits that the board computes. Arrays of numpy, [heads][tokens][dim]; see README.md."""
 
 import ctypes
 import pathlib
@@ -25,12 +25,9 @@ if __version__ != f"{_version // 10000}.{_version // 100 % 100}.{_version % 100}
     )
 
 F32, F16, BF16, I8, I4 = FOVEA_F32, FOVEA_F16, FOVEA_BF16, FOVEA_I8, FOVEA_I4
-_TYPES = {np.dtype(np.float32): FOVEA_F32, np.dtype(np.float16): FOVEA_F16, np.dtype(np.int8): FOVEA_I8}
-_FIXED = {
-    np.dtype(np.int8): FOVEA_FIXED_S8,
-    np.dtype(np.int16): FOVEA_FIXED_S16,
-    np.dtype(np.float32): FOVEA_FIXED_F32,
-}
+_F32, _F16, _S8, _S16 = (np.dtype(name) for name in ("float32", "float16", "int8", "int16"))
+_TYPES = {_F32: FOVEA_F32, _F16: FOVEA_F16, _S8: FOVEA_I8}
+_FIXED = {_S8: FOVEA_FIXED_S8, _S16: FOVEA_FIXED_S16, _F32: FOVEA_FIXED_F32}
 
 
 class Refused(ValueError):
@@ -51,12 +48,31 @@ def _at(x):
     return None if x is None else x.ctypes.data
 
 
-def _array(x, *types):
-    """Contiguous, of one of these types: the first where it has another."""
-    if x is None:
-        return None
+def _one_of(name, dtype, *types):
+    if np.dtype(dtype) not in types:
+        raise TypeError(f"{name} is of {np.dtype(dtype)}: give {' or '.join(map(str, types))}")
+    return np.dtype(dtype)
+
+
+def _floats(name, x, shape, *types):
+    """Contiguous, of float32 or one of `types`; other numbers become float32."""
     x = np.asarray(x)
-    return np.ascontiguousarray(x, x.dtype if x.dtype in types else types[0])
+    return _shaped(name, x if x.dtype in types else x.astype(_F32, copy=False), shape)
+
+
+def _integers(name, x, shape, *types):
+    """Contiguous, of one of `types`: nothing becomes an integer unasked."""
+    x = np.asarray(x)
+    _one_of(name, x.dtype, *types)
+    return _shaped(name, x, shape)
+
+
+def _shaped(name, x, shape):
+    """The library gets an address and counts, so the array must have what they say. None: any number."""
+    if len(x.shape) != len(shape) or any(n not in (None, m) for n, m in zip(shape, x.shape)):
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(f"{name} has the shape {list(x.shape)}: give [{wanted}]")
+    return np.ascontiguousarray(x)
 
 
 def _scratch(size):
@@ -81,6 +97,8 @@ def _set_sight(a, causal, position, window, prefix, keep_first):
 def _set_options(
     a,
     keep,
+    heads,
+    queries,
     *,
     causal=False,
     position=None,
@@ -95,22 +113,39 @@ def _set_options(
     bias=None,
     isa=0,
 ):
-    """Fills the options of a fovea_attention; arrays that it points to are added to `keep`."""
+    """Fills the options of a fovea_attention of so many rows; arrays that it points to are added to `keep`."""
     _set_sight(a, causal, position, window, prefix, keep_first)
     if scale is not None:
         a.flags |= FOVEA_SCALE
         a.scale = scale
     a.softcap, a.isa = softcap, isa
     for name, numbers in (("alibi", alibi), ("sinks", sinks)):
-        numbers = _array(numbers, np.dtype(np.float32))
-        keep.append(numbers)
-        setattr(a, name, _at(numbers))
+        if numbers is not None:
+            keep.append(_floats(name, numbers, (heads,)))
+            setattr(a, name, _at(keep[-1]))
+    if mask is not None and bias is not None:
+        raise ValueError("mask and bias are given: a call takes one of them")
     if mask is not None or bias is not None:
-        rows = _array(mask, np.dtype(np.uint8)) if bias is None else _array(bias, np.dtype(np.float32))
-        keep.append(rows)
-        a.mask.data, a.mask.is_bias, a.mask.keys = _at(rows), int(bias is not None), rows.shape[-1]
-        a.mask.query_stride = rows.shape[-1] if rows.ndim > 1 else 0
-        a.mask.head_stride = rows.shape[-1] * rows.shape[-2] if rows.ndim > 2 else 0
+        keep.append(_rows_of_mask(mask, bias, heads, queries, None))
+        rows = keep[-1]
+        a.mask.is_bias, a.mask.keys = int(bias is not None), rows.shape[-1]
+        _set_mask(a.mask, rows)
+
+
+def _rows_of_mask(mask, bias, heads, queries, columns):
+    """[keys], [queries][keys] or [heads][queries][keys]."""
+    shape = (heads, queries, columns)[-max(1, np.ndim(mask if bias is None else bias)) :]
+    if bias is not None:
+        return _floats("bias", bias, shape)
+    if np.asarray(mask).dtype.kind == "f":
+        raise TypeError("mask is of floats: give bool, True = seen, or add floats to scores by bias=")
+    return _integers("mask", mask, shape, np.dtype(bool), np.dtype(np.uint8)).view(np.uint8)
+
+
+def _set_mask(mask, rows):
+    mask.data = _at(rows)
+    mask.query_stride = rows.shape[-1] if rows.ndim > 1 else 0
+    mask.head_stride = rows.shape[-1] * rows.shape[-2] if rows.ndim > 2 else 0
 
 
 def attend(
@@ -132,19 +167,23 @@ def attend(
     causal, position, window=(left, right), prefix, keep_first, scale, softcap, alibi, sinks, mask, bias, isa.
     `scratch`: bytes, to compute as a board with so many does; no bit depends on it.
     """
-    floats = np.dtype(np.float32), np.dtype(np.float16)
-    q, k, v = _array(q, *floats), _array(k, *floats, np.dtype(np.int8)), _array(v, *floats, np.dtype(np.int8))
-    key_scales, value_scales = _array(key_scales, floats[0]), _array(value_scales, floats[0])
+    q = _floats("q", q, (None, None, None), _F16)
+    k = _floats("k", k, (None, None, q.shape[2]), _F16, _S8)
+    v = _floats("v", v, (*k.shape[:2], None), _F16, _S8)
+    if key_scales is not None:
+        key_scales = _floats("key_scales", key_scales, k.shape[:2])
+    if value_scales is not None:
+        value_scales = _floats("value_scales", value_scales, k.shape[:2])
     a, keep = _c.fovea_attention(), [q, k, v, key_scales, value_scales]
     a.q, a.k, a.v = _in(q), _in(k, key_scales), _in(v, value_scales)
     a.q_heads, a.queries, a.dim = q.shape
     a.kv_heads, a.keys, a.v_dim, a.first_key = k.shape[0], k.shape[1], v.shape[2], first_key
-    _set_options(a, keep, **options)
+    _set_options(a, keep, *q.shape[:2], **options)
     return _run(a, out, lse, weights, scratch)
 
 
 def _run(a, out, lse, weights, scratch):
-    results = [np.empty((a.q_heads, a.queries, a.v_dim or a.dim), out)]
+    results = [np.empty((a.q_heads, a.queries, a.v_dim or a.dim), _one_of("out", out, _F32, _F16))]
     a.out.data, a.out.dtype = _at(results[0]), _TYPES[results[0].dtype]
     if lse:
         results.append(np.empty((a.q_heads, a.queries), np.float32))
@@ -157,16 +196,22 @@ def _run(a, out, lse, weights, scratch):
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def _rows_of(x):
+    x = np.asarray(x)
+    x = _floats("x", x, (None,) * max(x.ndim, 1))
+    return x, _c.fovea_float_rows(data=_at(x), rows=int(np.prod(x.shape[:-1])), dim=x.shape[-1])
+
+
 def quantize(x, dtype=np.int8, asymmetric=False):
     """(integers, scale, zero point) of a whole tensor: x = scale * (integer - zero point)."""
-    x = _array(x, np.dtype(np.float32))
-    rows = _c.fovea_float_rows(data=_at(x), rows=x.size // x.shape[-1], dim=x.shape[-1])
+    dtype = _one_of("dtype", dtype, _S8) if asymmetric else _one_of("dtype", dtype, _S8, _S16)
+    x, rows = _rows_of(x)
     scale, zero = ctypes.c_float(), ctypes.c_int32()
     whole = ctypes.addressof(rows)
     if asymmetric:
         _do(_lib.fovea_fixed_asymmetric(whole, ctypes.addressof(scale), ctypes.addressof(zero)))
     else:
-        _do(_lib.fovea_fixed_symmetric(whole, _FIXED[np.dtype(dtype)], ctypes.addressof(scale)))
+        _do(_lib.fovea_fixed_symmetric(whole, _FIXED[dtype], ctypes.addressof(scale)))
     out = np.empty(x.shape, dtype)
     if out.dtype == np.int8:
         _do(_lib.fovea_fixed_quantize_s8(whole, scale, zero, _at(out)))
@@ -177,8 +222,7 @@ def quantize(x, dtype=np.int8, asymmetric=False):
 
 def quantize_tokens(x):
     """(int8, scales): a scale for each row, as caches and attend(key_scales=...) take them."""
-    x = _array(x, np.dtype(np.float32))
-    rows = _c.fovea_float_rows(data=_at(x), rows=x.size // x.shape[-1], dim=x.shape[-1])
+    x, rows = _rows_of(x)
     out, scales = np.empty(x.shape, np.int8), np.empty(x.shape[:-1], np.float32)
     _do(_lib.fovea_fixed_quantize_tokens(ctypes.addressof(rows), _at(scales), _at(out)))
     return out, scales
@@ -188,7 +232,16 @@ def make_scale(q, k, v, out=0.0, *, dim, softmax=0.0, max_keys=512, dtype=np.int
     """The integers of attend_fixed from real scales; out 0: float output."""
     scale = _c.fovea_fixed_scale()
     refusal = _lib.fovea_python_scale(
-        q, k, v, out, softmax, dim, max_keys, _FIXED[np.dtype(dtype)], zero_points, ctypes.addressof(scale)
+        q,
+        k,
+        v,
+        out,
+        softmax,
+        dim,
+        max_keys,
+        _FIXED[_one_of("dtype", dtype, _S8, _S16)],
+        zero_points,
+        ctypes.addressof(scale),
     )
     if refusal:
         raise ValueError(refusal.decode())
@@ -224,7 +277,9 @@ def attend_fixed(
     """Attention on int8 or int16. `scale` is of make_scale, `zeros` the zero points of q, k, v and out; out: the
     dtype of the result.
     """
-    q, k, v = (_array(x, np.dtype(np.int8), np.dtype(np.int16)) for x in (q, k, v))
+    q = _integers("q", q, (None, None, None), _S8, _S16)
+    k = _integers("k", k, (None, None, q.shape[2]), _S8, _S16)
+    v = _integers("v", v, (*k.shape[:2], None), _S8, _S16)
     a, keep = _c.fovea_fixed_attention(), []
     for name, x, zero in (("q", q, zeros[0]), ("k", k, zeros[1]), ("v", v, zeros[2])):
         setattr(a, name, _c.fovea_fixed_in(data=_at(x), dtype=_FIXED[x.dtype], zero_point=zero))
@@ -238,10 +293,9 @@ def attend_fixed(
             _do(_lib.fovea_fixed_sum_keys(_at(sums[head]), _at(k[head]), 0, k.shape[1], k.shape[2]))
         a.key_sums.data = _at(sums)
     if mask is not None:
-        mask = _array(mask, np.dtype(np.uint8))
-        a.mask.data, a.mask.query_stride = _at(mask), mask.shape[-1] if mask.ndim > 1 else 0
-        a.mask.head_stride = mask.shape[-1] * mask.shape[-2] if mask.ndim > 2 else 0
-    result = np.empty((a.q_heads, a.queries, a.v_dim), out or q.dtype)
+        mask = _rows_of_mask(mask, None, *q.shape[:2], a.keys)
+        _set_mask(a.mask, mask)
+    result = np.empty((a.q_heads, a.queries, a.v_dim), _one_of("out", out or q.dtype, _S8, _S16, _F32))
     a.out.data, a.out.dtype, a.out.zero_point = _at(result), _FIXED[result.dtype], zeros[3]
     memory = _scratch(_lib.fovea_fixed_scratch_best(ctypes.addressof(a)))
     _do(_lib.fovea_fixed_attend(ctypes.addressof(a), _at(memory), memory.size))
@@ -268,7 +322,7 @@ class Cache:
         size = _lib.fovea_cache_size(ctypes.addressof(shape))
         memory = np.zeros(size + 63, np.uint8)
         self.image = memory[-memory.ctypes.data % 64 :][:size]
-        self._memory, self._heads = memory, kv_heads
+        self._memory, self._heads, self._dims = memory, kv_heads, (dim, v_dim or dim)
         _do(_lib.fovea_cache_init(_at(self.image), size, ctypes.addressof(shape)))
 
     def __len__(self):
@@ -276,7 +330,8 @@ class Cache:
 
     def append(self, k, v):
         """[kv_heads][tokens][dim]"""
-        k, v = (_array(x, np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.int8)) for x in (k, v))
+        k = _floats("k", k, (self._heads, None, self._dims[0]), _F16, _S8)
+        v = _floats("v", v, (self._heads, k.shape[1], self._dims[1]), _F16, _S8)
         a, b = _in(k), _in(v)
         _do(_lib.fovea_cache_append(_at(self.image), ctypes.addressof(a), ctypes.addressof(b), k.shape[1]))
 
@@ -288,11 +343,11 @@ class Cache:
 
     def attend(self, q, *, lse=False, weights=False, out=np.float32, scratch=None, **options):
         """As fovea.attend, on the keys and values of the cache."""
-        q = _array(q, np.dtype(np.float32), np.dtype(np.float16))
+        q = _floats("q", q, (None, None, self._dims[0]), _F16)
         a, segments, keep = _c.fovea_attention(), _c.fovea_segments(), [q]
         a.q = _in(q)
         a.q_heads, a.queries, a.dim = q.shape
-        _set_options(a, keep, **options)
+        _set_options(a, keep, *q.shape[:2], **options)
         _do(_lib.fovea_cache_view(_at(self.image), ctypes.addressof(segments), ctypes.addressof(a)))
         return _run(a, out, lse, weights, scratch)
 
@@ -301,9 +356,9 @@ class Linear:
     """Packed weights [out][in] with a bias; y = linear(x). dtype: F32, F16, BF16, I8 or I4."""
 
     def __init__(self, w, bias=None, dtype=F32):
-        w = _array(w, np.dtype(np.float32), np.dtype(np.float16))
+        w = _floats("w", w, (None, None), _F16)
         self.outputs, self.inputs = w.shape
-        self.dtype, self.bias = dtype, _array(bias, np.dtype(np.float32))
+        self.dtype, self.bias = dtype, None if bias is None else _floats("bias", bias, (self.outputs,))
         size = _lib.fovea_linear_size(self.inputs, self.outputs, dtype)
         memory = np.zeros(size + 63, np.uint8)
         self.packed, self._memory = memory[-memory.ctypes.data % 64 :][:size], memory
@@ -327,9 +382,11 @@ class Linear:
         )
 
     def __call__(self, x, activation=FOVEA_NO_ACTIVATION, residual=None, isa=0):
-        x, residual = _array(x, np.dtype(np.float32)), _array(residual, np.dtype(np.float32))
+        x = _floats("x", x, (*np.shape(x)[:-1], self.inputs))
         columns = self.outputs // 2 if activation == FOVEA_SILU_TIMES else self.outputs
         y = np.empty(x.shape[:-1] + (columns,), np.float32)
+        if residual is not None:
+            residual = _floats("residual", residual, y.shape)
         p = _c.fovea_product(
             w=ctypes.addressof(self.c), rows=x.size // self.inputs, activation=activation, isa=isa
         )
@@ -363,15 +420,17 @@ class Layer:
 
     def __call__(self, x, residual=None, **options):
         """x [tokens][width]; options as of fovea.attend."""
-        x, residual = _array(x, np.dtype(np.float32)), _array(residual, np.dtype(np.float32))
+        x = _floats("x", x, (None, self.parts[0].inputs))
         y, keep = np.empty((x.shape[0], self.parts[3].outputs), np.float32), []
+        if residual is not None:
+            residual = _floats("residual", residual, y.shape)
         call = _c.fovea_layer_call(layer=ctypes.addressof(self.c), tokens=x.shape[0])
         call.x, call.y, call.residual = (
             _c.fovea_rows_in(data=_at(x)),
             _c.fovea_rows_out(data=_at(y)),
             _c.fovea_rows_in(data=_at(residual)),
         )
-        _set_options(call.how, keep, **options)
+        _set_options(call.how, keep, self.c.q_heads, x.shape[0], **options)
         _do(_lib.fovea_check_layer(ctypes.addressof(call)))
         memory = _scratch(_lib.fovea_layer_scratch_best(ctypes.addressof(call)))
         _do(_lib.fovea_run_layer(ctypes.addressof(call), _at(memory), memory.size))

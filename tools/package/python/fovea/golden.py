@@ -29,7 +29,7 @@ int main(void) {
   fovea_attention a = {0};
   fovea_fixed_attention b = {0};
   const fovea_linear w = {golden_w_packed, golden_w_bias, GOLDEN_W_INPUTS, GOLDEN_W_OUTPUTS, GOLDEN_W_DTYPE,
-                          {0}};
+                          {0}, 0};
   const fovea_fixed_scale scale = GOLDEN_SCALE;
   fovea_product p = {0};
   a.q.data = golden_q;

@@ -39,6 +39,8 @@ class Header:
     def array(self, name, x):
         """A const array, aligned for the library; its shape stands in a comment."""
         x = np.asarray(x)
+        if str(x.dtype) not in _NAMES:
+            raise TypeError(f"{name} is of {x.dtype}: give {' or '.join(_NAMES)}")
         shape = "".join(f"[{n}]" for n in x.shape)
         numbers = _numbers(np.ascontiguousarray(x).reshape(-1))
         self.lines.append(

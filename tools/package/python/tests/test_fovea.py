@@ -121,6 +121,62 @@ def test_refusals_name_the_argument():
         fovea.make_scale(0, 1, 1, dim=4)
 
 
+def bytes_like(x):
+    return (x * 20).astype(np.int8)
+
+
+@pytest.mark.parametrize(
+    "error, words, call",
+    [
+        (ValueError, r"q has the shape \[6, 32\]", lambda q, k, v: fovea.attend(q[0], k, v)),
+        (ValueError, r"k .* give \[any, any, 32\]", lambda q, k, v: fovea.attend(q, k[:, :, :8], v)),
+        (ValueError, r"v .* give \[2, 90, any\]", lambda q, k, v: fovea.attend(q, k, v[:1])),
+        (ValueError, "v has", lambda q, k, v: fovea.attend(q, k, v[:, :8])),
+        (ValueError, "key_scales", lambda q, k, v: fovea.attend(q, k, v, key_scales=np.ones((2, 8)))),
+        (ValueError, "value_scales", lambda q, k, v: fovea.attend(q, k, v, value_scales=np.ones(2))),
+        (ValueError, "alibi", lambda q, k, v: fovea.attend(q, k, v, alibi=np.ones(2))),
+        (ValueError, "sinks", lambda q, k, v: fovea.attend(q, k, v, sinks=1)),
+        (ValueError, "mask has", lambda q, k, v: fovea.attend(q, k, v, mask=np.ones((5, 90), bool))),
+        (ValueError, "bias has", lambda q, k, v: fovea.attend(q, k, v, bias=np.ones((2, 6, 90)))),
+        (ValueError, "bias has", lambda q, k, v: fovea.attend(q, k, v, bias=np.ones((1, 4, 6, 90)))),
+        (TypeError, "mask is of floats", lambda q, k, v: fovea.attend(q, k, v, mask=np.zeros((6, 90)))),
+        (ValueError, "mask and bias", lambda q, k, v: fovea.attend(q, k, v, mask=[True], bias=[0])),
+        (TypeError, "out is of float64", lambda q, k, v: fovea.attend(q, k, v, out=np.float64)),
+        (TypeError, "q is of float32: give int8 or int16", lambda q, k, v: fovea.attend_fixed(q, k, v, scale())),
+        (TypeError, "k is of int64", lambda q, k, v: fovea.attend_fixed(bytes_like(q), k.astype(int), v, scale())),
+        (
+            ValueError,
+            "mask has",
+            lambda q, k, v: fovea.attend_fixed(*map(bytes_like, (q, k, v)), scale(), mask=np.ones((6, 80), bool)),
+        ),
+        (TypeError, "dtype is of int16: give int8", lambda q, k, v: fovea.quantize(q, np.int16, asymmetric=True)),
+        (ValueError, "k has", lambda q, k, v: fovea.Cache(2, 32, 96).append(k[:1], v[:1])),
+        (ValueError, "v has", lambda q, k, v: fovea.Cache(2, 32, 96).append(k, v[:, :8])),
+        (ValueError, "bias has", lambda q, k, v: fovea.Linear(k[0], np.ones(8))),
+        (ValueError, r"x has the shape \[6, 32\]: give \[6, 90\]", lambda q, k, v: fovea.Linear(k[0].T)(q[0])),
+        (ValueError, "residual", lambda q, k, v: fovea.Linear(k[0])(q[0], residual=q[0])),
+        (ValueError, "x has", lambda q, k, v: fovea.Layer(*[fovea.Linear(k[0, :32])] * 4, 2, dim=16)(k[0, :, :8])),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(error, words, call):
+    with pytest.raises(error, match=words):
+        call(*tensors())
+
+
+def scale():
+    return fovea.make_scale(0.05, 0.05, 0.05, 0.05, dim=32)
+
+
+def test_masks_of_any_rank():
+    q, k, v = tensors()
+    mask = random.integers(0, 2, 90).astype(bool)
+    out = fovea.attend(q, k, v, mask=mask)
+    for shape in ((6, 90), (4, 6, 90)):
+        assert np.array_equal(out, fovea.attend(q, k, v, mask=np.broadcast_to(mask, shape)))
+    seen = fovea.attend(q, k[:, :40], v[:, :40])
+    assert np.array_equal(seen, fovea.attend(q, k, v, mask=np.ones((6, 40), bool))), "keys behind are masked"
+
+
 def test_a_library_of_another_version_is_refused(tmp_path):
     # Without compiled files: one that is as old as the changed source would be taken for it.
     without = shutil.ignore_patterns("__pycache__")
@@ -136,6 +192,8 @@ def test_header_is_exact():
     h.array("f", np.array([1 / 3, -0.0, 1e-45], np.float32))
     h.array("b", np.array([-128, 127], np.int8))
     text = h.text()
+    with pytest.raises(TypeError, match="d is of float64"):
+        h.array("d", np.ones(2))
     assert "0x1.5555560000000p-2f" in text and "-0x0.0p+0f" in text and "-128, 127" in text
 
 
