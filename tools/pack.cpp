@@ -4,7 +4,6 @@
 #include "c_header.hpp"
 #include "fovea/fovea.h"
 #include "output.hpp"
-#include "story_model.hpp"
 
 namespace demo {
 namespace {
@@ -15,17 +14,40 @@ std::vector<flag> pack_flags() {
           {"--image", "OUT", "writes the bytes alone"},
           {"--name", "NAME", "begins all names in the header (weights)"},
           {"--f32", "", "matrices in float32 (so it is without this flag)"},
+          {"--f16", "", "of safetensors: matrices in float16"},
+          {"--bf16", "", "of safetensors: matrices in bfloat16"},
           {"--int8", "", "matrices in int8, a scale for each output"},
           {"--int4", "", "matrices in int4, a scale for each 32 inputs"},
           {"--helium", "", "integers in the order of cores with Helium, as Cortex-M55"},
           {"--smlad", "", "matrices of int8 in the order that Cortex-M4, M7 and M33 multiply fastest"},
           {"--golden", "", "adds an input and what comes out, for the board's own check"},
           {"--tensors", "NAMES", "of safetensors: only these, with commas between them"},
-          {"--join", "NEW=A+B", "of safetensors: packs A, B and so on as one matrix"},
+          {"--join", "NEW=A+B", "of safetensors: packs A, B and so on as one; NEW=A+B,OTHER=C+D"},
           {"--words", "FILE", "of llama2.c: adds the tokenizer, tok512.bin"},
           {"--prompt", "TEXT", "of llama2.c, needs --words: adds caches that have read this text"},
           {"--int8-cache", "", "of llama2.c: caches of int8"},
           {"--help", "", "this text"}};
+}
+
+int32_t read_dtype(const flags& given) {
+  constexpr struct {
+    const char* name;
+    int32_t dtype;
+  } dtypes[] = {{"--f32", FOVEA_F32},
+                {"--f16", FOVEA_F16},
+                {"--bf16", FOVEA_BF16},
+                {"--int8", FOVEA_I8},
+                {"--int4", FOVEA_I4}};
+  const char* chosen = nullptr;
+  int32_t dtype = FOVEA_F32;
+  for (const auto& one : dtypes) {
+    if (!given.count(one.name)) continue;
+    if (chosen)
+      throw usage_error(std::string(chosen) + " and " + one.name + " exclude each other: keep one of them");
+    chosen = one.name;
+    dtype = one.dtype;
+  }
+  return dtype;
 }
 
 pack_wish read_wish(const flags& given) {
@@ -37,16 +59,14 @@ pack_wish read_wish(const flags& given) {
   if (given.count("--image")) w.image = given.at("--image");
   if (w.header.empty() && w.image.empty())
     throw usage_error("nothing would be written: add --header weights.h or --image weights.bin");
-  if (given.count("--f32") && (given.count("--int8") || given.count("--int4")))
-    throw usage_error("--f32 excludes --int8 and --int4: keep one of them");
-  w.dtype = story_dtype(given);
+  w.dtype = read_dtype(given);
   w.name = given.count("--name") ? given.at("--name") : "weights";
   if (!is_identifier(w.name))
     throw usage_error("--name is " + quote(w.name) + ": give a name of C, such as weights");
   w.helium = given.count("--helium") > 0;
   w.smlad = given.count("--smlad") > 0;
   if (w.helium && w.smlad) throw usage_error("--helium excludes --smlad: keep the one of your core");
-  if ((w.helium || w.smlad) && w.dtype == FOVEA_F32)
+  if ((w.helium || w.smlad) && w.dtype != FOVEA_I8 && w.dtype != FOVEA_I4)
     throw usage_error("--helium and --smlad are orders of integers: add --int8 or --int4, or leave them out");
   w.golden = given.count("--golden") > 0;
   if (w.golden && w.header.empty()) throw usage_error("--golden goes into a header: add --header weights.h");
@@ -91,7 +111,7 @@ int run_pack(const std::vector<std::string>& arguments) {
     refuse_flags_of(given, {"--words", "--prompt", "--int8-cache"}, "llama2.c");
     print(pack_safetensors(file, wish, given));
   } else if (ends_with(wish.file, ".bin")) {
-    refuse_flags_of(given, {"--tensors", "--join"}, "safetensors");
+    refuse_flags_of(given, {"--tensors", "--join", "--f16", "--bf16"}, "safetensors");
     print(pack_llama2c(file, wish, given));
   } else {
     throw usage_error("--file is " + quote(wish.file) + ": its name must end in .safetensors or .bin");

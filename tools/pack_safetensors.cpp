@@ -45,8 +45,19 @@ int32_t float_dtype(const tensor& t) { // -1: not floats
   return t.dtype == "F32" ? FOVEA_F32 : t.dtype == "F16" ? FOVEA_F16 : t.dtype == "BF16" ? FOVEA_BF16 : -1;
 }
 
-std::string dtype_name(int32_t dtype) {
-  return dtype == FOVEA_I8 ? "FOVEA_I8" : dtype == FOVEA_I4 ? "FOVEA_I4" : "FOVEA_F32";
+const char* dtype_name(int32_t dtype) {
+  switch (dtype) {
+    case FOVEA_F16:
+      return "FOVEA_F16";
+    case FOVEA_BF16:
+      return "FOVEA_BF16";
+    case FOVEA_I8:
+      return "FOVEA_I8";
+    case FOVEA_I4:
+      return "FOVEA_I4";
+    default:
+      return "FOVEA_F32";
+  }
 }
 
 // What keeps a tensor from being packed; null: nothing.
@@ -145,8 +156,9 @@ class tensor_packer {
       one.from.push_back(&find(name, "--join"));
       joined.insert(name);
       const tensor &first = *one.from[0], &last = *one.from.back();
-      if (last.dims != 2 || first.shape[1] != last.shape[1])
-        throw usage_error("--join of " + quote(one.name) + ": give matrices with the same number of inputs");
+      if (last.dims != first.dims || (last.dims == 2 && last.shape[1] != first.shape[1]))
+        throw usage_error("--join of " + quote(one.name) +
+                          ": give matrices with the same number of inputs, or vectors");
     }
     parts_.push_back(one);
   }
@@ -165,7 +177,7 @@ class tensor_packer {
     if (p.is_matrix)
       pack_matrix(one, p);
     else
-      copy_vector(*one.from[0], p);
+      for (const tensor* t : one.from) copy_vector(*t, p);
     image_.resize((image_.size() + line_bytes - 1) / line_bytes * line_bytes);
     done_.push_back(p);
   }
@@ -204,36 +216,35 @@ class tensor_packer {
   // In panels of float32 the first of sixteen outputs has every sixteenth number.
   void copy_vector(const tensor& t, packed_part& p) {
     const std::vector<uint32_t> row = aligned_copy(t);
-    std::vector<float> panel(16 * static_cast<size_t>(p.out));
+    const auto count = static_cast<size_t>(t.shape[0]);
+    std::vector<float> panel(16 * count);
     fovea_rows_in given = {};
     given.data = row.data();
     given.dtype = float_dtype(t);
-    const int32_t status = fovea_pack_linear(panel.data(), sizeof(float) * panel.size(), p.out, 1, FOVEA_F32,
-                                             0, &given, 1);
+    const int32_t status = fovea_pack_linear(panel.data(), sizeof(float) * panel.size(),
+                                             static_cast<int32_t>(count), 1, FOVEA_F32, 0, &given, 1);
     if (status != FOVEA_OK) refuse(p, fovea_reason_text(status));
-    p.bytes = sizeof(float) * static_cast<size_t>(p.out);
+    const size_t at = p.offset + p.bytes; // behind the vectors that it is joined with
+    p.bytes += sizeof(float) * count;
     image_.resize(p.offset + p.bytes);
-    for (int32_t i = 0; i < p.out; ++i)
-      std::memcpy(image_.data() + p.offset + 4 * static_cast<size_t>(i), &panel[16 * static_cast<size_t>(i)],
-                  4);
+    for (size_t i = 0; i < count; ++i) std::memcpy(image_.data() + at + 4 * i, &panel[16 * i], 4);
   }
 
   void write(c_header& header, const packed_part& p) {
     const std::string macro = in_capitals(p.id);
     const bool offsets = !wish_.image.empty();
     if (wish_.golden && p.is_matrix) write_golden(header, p);
-    if (wish_.helium && p.is_matrix && wish_.dtype != FOVEA_F32)
+    if (wish_.helium && p.is_matrix)
       stories::reorder_linear_for_helium(image_.data() + p.offset, p.in, p.out, wish_.dtype);
     const bool arranged = wish_.smlad && p.is_matrix && wish_.dtype == FOVEA_I8;
     if (arranged) stories::arrange_linear_for_smlad(image_.data() + p.offset, p.in, p.out, wish_.dtype);
     if (offsets) header.define(macro + "_OFFSET", std::to_string(p.offset));
     if (!offsets && p.is_matrix) header.words(p.id, image_.data() + p.offset, p.bytes);
     if (!offsets && !p.is_matrix) write_vector(header, p);
-    const std::string type = dtype_name(wish_.dtype);
     if (p.is_matrix)
       header.define(macro + (offsets ? "(image, bias)" : "(bias)"),
                     "{" + (offsets ? format("(const unsigned char *)(image) + %zu", p.offset) : p.id) +
-                        format(", bias, %d, %d, %s, {0}, %s}", p.in, p.out, type.c_str(),
+                        format(", bias, %d, %d, %s, {0}, %s}", p.in, p.out, dtype_name(wish_.dtype),
                                arranged ? "FOVEA_LINEAR_SMLAD" : "0"));
   }
 
