@@ -248,6 +248,45 @@ int32_t cache(int32_t dtype, bool scales) {
   values.data = v;
   return measured([] { return fovea_cache_append(memory, &rows, &values, queries); });
 }
+// A ring in which old tokens have been replaced; `rows` are its keys, and its values.
+int32_t make_ring(int32_t dtype, fovea_in& rows) {
+  fovea_cache_shape shape = {};
+  shape.kv_heads = kv_heads;
+  shape.dim = dim;
+  shape.window = 24;
+  shape.keep_first = 2;
+  shape.capacity = dtype == FOVEA_I8 ? FOVEA_CACHE_RING(24, 2, queries, FOVEA_I8)
+                                     : FOVEA_CACHE_RING(24, 2, queries, FOVEA_F32);
+  shape.dtype = dtype;
+  rows = {};
+  rows.data = dtype == FOVEA_I8 ? static_cast<const void*>(byte_k) : k;
+  rows.dtype = dtype;
+  int32_t status = fovea_cache_init(memory, sizeof memory, &shape);
+  for (int32_t token = 0; token < 300 && !status; token += queries)
+    status = fovea_cache_append(memory, &rows, &rows, queries);
+  return status;
+}
+int32_t ring_append() {
+  static fovea_in rows;
+  if (const int32_t status = make_ring(FOVEA_F32, rows)) return status;
+  return measured([] { return fovea_cache_append(memory, &rows, &rows, queries); });
+}
+int32_t attend_in_ring(int32_t dtype, attend_entry* entry) {
+  fovea_in rows;
+  static fovea_segments where;
+  where = {};
+  fovea_attention a = with_options();
+  a.weights = {}; // not of a ring that has replaced tokens
+  a.kv_heads = a.dim = a.keys = 0;
+  a.queries = 1;
+  a.window_left = 24;
+  a.keep_first = 2;
+  int32_t status = make_ring(dtype, rows);
+  if (!status) status = fovea_cache_view(memory, &where, &a);
+  return status ? status : attend(entry, a);
+}
+int32_t ring_f32() { return attend_in_ring(FOVEA_F32, fovea_attend_f32); }
+int32_t ring_bytes() { return attend_in_ring(FOVEA_I8, fovea_attend); }
 int32_t cache_f32() { return cache(FOVEA_F32, false); }
 int32_t cache_i8() { return cache(FOVEA_I8, true); }
 
@@ -267,8 +306,10 @@ constexpr struct {
     {"fovea_attend_f32, causal", 1600, f32},
     {"fovea_attend_f32, with options", 2048, f32_options},
     {"fovea_attend_f32, a tree with options", 2048, f32_tree},
+    {"fovea_attend_f32, a ring with options", 2048, ring_f32},
     {"fovea_attend, float16", 1600, halves},
     {"fovea_attend, int8 with options", 2048, bytes},
+    {"fovea_attend, a ring of int8 with options", 2048, ring_bytes},
     {"fovea_merge", 1088, merge},
     {"fovea_pack_keys", 256, pack},
     {"fovea_fixed_attend_plain", 960, fixed_plain},
@@ -286,6 +327,7 @@ constexpr struct {
     {"fovea_run_layer, int8 attention", 3200, layer_i8},
     {"fovea_cache_append", 448, cache_f32},
     {"fovea_cache_append, int8 with scales", 448, cache_i8},
+    {"fovea_cache_append, a full ring", 448, ring_append},
     {"fovea_selftest", 1728, selftest},
     {"fovea_fixed_selftest", 1344, fixed_selftest},
 };

@@ -187,7 +187,8 @@ typedef struct fovea_mask {
 } fovea_mask;
 
 /* Returned softmax weights, or scores, of chosen rows:
- * data[(head - first_head) * queries + i - first_query][key] */
+ * data[(head - first_head) * queries + i - first_query][key]
+ * Not with partials, nor with segments that do not hold all keys of the call. */
 typedef struct fovea_weights {
   float *data;                                     /* null = not wanted */
   int32_t first_head, heads, first_query, queries; /* counts of 0: all from the first on */
@@ -234,7 +235,8 @@ typedef struct fovea_pattern {
    * `position` must be that key. Needs FOVEA_CAUSAL, and at most FOVEA_TREE_MAX queries. */
   const int16_t *parents;
   /* Keys of a chunk, or 0. Chunks begin at multiples of it. A query sees the whole chunk of its position,
-   * with FOVEA_CAUSAL up to its position, and `left_chunks` chunks before it; negative: all. */
+   * with FOVEA_CAUSAL up to its position, and `left_chunks` chunks before it; negative: all. Not with
+   * `parents`. */
   int32_t chunk, left_chunks;
   int32_t reserved[4];
 } fovea_pattern;
