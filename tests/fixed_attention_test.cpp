@@ -1,6 +1,7 @@
 // fovea::fixed_attention: a cache of fixed size that lives in .bss, one token after the other.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <type_traits>
 
 #include "fovea/fovea.hpp"
@@ -94,4 +95,21 @@ TEST_CASE("a_fixed_attention_refuses_null") {
 TEST_CASE("a_fixed_attention_that_never_began_is_empty") {
   static fovea::fixed_attention<float, 1, 1, 3, 4> fresh;
   CHECK(fresh.count() == 0);
+}
+
+TEST_CASE("a_fixed_attention_takes_halves") {
+  static fovea::fixed_attention<fovea::bf16, 2, 1, 4, 8> halves;
+  fovea::bf16 q[2][4], k[3][4], v[3][4], out[2][4], expected[2][4];
+  const auto fill = [](fovea::bf16* x, int count, int from) { // 1 to 2
+    for (int i = 0; i < count; ++i) x[i].bits = static_cast<uint16_t>(0x3f80 + (from + 37 * i) % 128);
+  };
+  fill(q[0], 8, 1);
+  fill(k[0], 12, 2);
+  fill(v[0], 12, 3);
+  for (int n = 0; n < 3; ++n) CHECK(halves.append(k[n], v[n]) == FOVEA_OK);
+  CHECK(halves.attend(q[0], out[0]) == FOVEA_OK);
+  const fovea_attention a = fovea::attention<fovea::bf16>({2, 1, 4, 1, 3}, {q[0]}, {k[0]}, {v[0]},
+                                                          {expected[0]});
+  CHECK(attend_in(a, FOVEA_SCRATCH(4, 4)) == FOVEA_OK);
+  CHECK(std::memcmp(out, expected, sizeof out) == 0);
 }

@@ -92,13 +92,14 @@ struct alignas(64) scratch {
 };
 
 // All that decoding one sequence needs, in one object for .bss: keys and values of up to Capacity tokens, and
-// scratch.
+// scratch. T is float, f16 or bf16.
 template <class T, int Heads, int KvHeads, int Dim, int Capacity>
 class fixed_attention {
   static_assert(Heads > 0 && KvHeads > 0 && Heads % KvHeads == 0,
                 "each kv head serves the same number of query heads");
   static_assert(Dim >= 1 && Dim <= 1024, "a head has 1 to 1024 dimensions");
   static_assert(Capacity > 0, "room for at least one token");
+  static_assert(dtype_of<T>::value != FOVEA_I8, "queries and outputs are float, f16 or bf16");
 
  public:
   // One token: k and v are [KvHeads][Dim]. When the object is full, the status is FOVEA_TOO_SMALL and nothing
@@ -119,7 +120,10 @@ class fixed_attention {
   // One query that sees all tokens so far: q and out are [Heads][Dim]. Without tokens, out becomes zeros.
   std::int32_t attend(const T* q, T* out) {
     const fovea_attention a = call(q, out);
-    return fovea_attend_f32(&a, scratch_.bytes, sizeof scratch_.bytes);
+    if constexpr (dtype_of<T>::value == FOVEA_F32)
+      return fovea_attend_f32(&a, scratch_.bytes, sizeof scratch_.bytes); // links no other type
+    else
+      return fovea_attend(&a, scratch_.bytes, sizeof scratch_.bytes);
   }
 
   // The call that attend makes, for callers who want to change it.
