@@ -14,7 +14,7 @@ const char* const reasons[] = {
     "memory or a position is not aligned as it must be",
     "memory overlaps memory of another argument",
     "an extent does not fit into the address space",
-    "memory is too small: the header of the call names what returns the bytes it takes",
+    "memory is too small, or a cache is full: the header of the call names what returns the bytes it takes",
     "a number is NaN or infinite",
     "this build or this machine does not offer it",
     "this is no image of a cache, or one of another version, or not the one that belongs here",
