@@ -400,10 +400,41 @@ class Linear:
         return y
 
 
-class Layer:
-    """Attention with its four products: y = layer(x). q, k, v and out are of Linear."""
+def rope_table(rotary_dim, positions, *, base=10000.0, **scaling):
+    """(cosines, sines), [positions][rotary_dim / 2], from position 0 on. Scaling: the fields of
+    fovea_rope_frequencies, as scaling=FOVEA_ROPE_LLAMA3, factor=8.
+    """
+    f = _c.fovea_rope_frequencies(base=base, rotary_dim=rotary_dim, **scaling)
+    tables = np.empty((2, positions, rotary_dim // 2), np.float32)
+    _do(_lib.fovea_rope_table(ctypes.addressof(f), 0, positions, _at(tables[0]), _at(tables[1])))
+    return tables[0], tables[1]
 
-    def __init__(self, q, k, v, out, heads, *, kv_heads=0, dim, v_dim=0, int8=False, token_scales=False):
+
+class Layer:
+    """Attention with its four products: y = layer(x). q, k, v and out are of Linear. rope: (cosines, sines) of
+    rope_table; q_norm, k_norm: [dim] factors of the RMS norm of each head.
+    """
+
+    def __init__(
+        self,
+        q,
+        k,
+        v,
+        out,
+        heads,
+        *,
+        kv_heads=0,
+        dim,
+        v_dim=0,
+        int8=False,
+        token_scales=False,
+        rope=None,
+        interleaved=False,
+        q_norm=None,
+        k_norm=None,
+        norm_epsilon=0,
+        norm_plus_one=False,
+    ):
         self.parts = q, k, v, out
         self.c = _c.fovea_layer(
             q=q.c,
@@ -416,7 +447,25 @@ class Layer:
             v_dim=v_dim,
             attention=FOVEA_I8 if int8 else FOVEA_F32,
             token_scales=int(token_scales),
+            norm_epsilon=norm_epsilon,
+            norm_plus_one=int(norm_plus_one),
         )
+        self._keep = []  # what self.c points to
+        for name, numbers in (("q_norm", q_norm), ("k_norm", k_norm)):
+            if numbers is not None:
+                self._keep.append(_floats(name, numbers, (dim,)))
+                setattr(self.c, name, _at(self._keep[-1]))
+        if rope is not None:
+            cosines = _floats("rope[0]", rope[0], (None, None))
+            sines = _floats("rope[1]", rope[1], cosines.shape)
+            self._keep += [cosines, sines]
+            self.c.rope = _c.fovea_rope(
+                cos=_at(cosines),
+                sin=_at(sines),
+                positions=cosines.shape[0],
+                rotary_dim=2 * cosines.shape[1],
+                interleaved=int(interleaved),
+            )
 
     def __call__(self, x, residual=None, **options):
         """x [tokens][width]; options as of fovea.attend."""

@@ -113,6 +113,50 @@ def test_layer_is_its_parts():
     assert np.array_equal(y, w[3](heads))
 
 
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_layer_rotates_and_norms_heads(interleaved):
+    heads, kv_heads, dim, tokens, width = 4, 2, 16, 12, 40
+    w = [
+        random.standard_normal(shape, np.float32) / 6
+        for shape in ((heads * dim, width), (kv_heads * dim, width), (kv_heads * dim, width), (width, heads * dim))
+    ]
+    norms = random.standard_normal((2, dim), np.float32)
+    x = random.standard_normal((tokens, width), np.float32)
+    rope = fovea.rope_table(8, tokens, base=5000)
+    layer = fovea.Layer(
+        *map(fovea.Linear, w),
+        heads,
+        kv_heads=kv_heads,
+        dim=dim,
+        rope=rope,
+        interleaved=interleaved,
+        q_norm=norms[0],
+        k_norm=norms[1],
+        norm_epsilon=1e-5,
+    )
+    angle = np.arange(tokens)[:, None] * 5000.0 ** (-np.arange(0, 8, 2) / 8)
+    assert np.abs(rope - np.array([np.cos(angle), np.sin(angle)])).max() < 1e-7
+    first, second = (slice(0, 8, 2), slice(1, 8, 2)) if interleaved else (slice(0, 4), slice(4, 8))
+
+    def projected(weights, norm=None):
+        rows = (x.astype(float) @ weights.T).reshape(tokens, -1, dim).transpose(1, 0, 2)
+        if norm is None:
+            return rows
+        rows = rows / np.sqrt((rows**2).mean(-1, keepdims=True) + 1e-5) * norm
+        a, b = rows[..., first].copy(), rows[..., second].copy()
+        rows[..., first] = a * np.cos(angle) - b * np.sin(angle)
+        rows[..., second] = b * np.cos(angle) + a * np.sin(angle)
+        return rows
+
+    out = textbook(projected(w[0], norms[0]), projected(w[1], norms[1]), projected(w[2]), True)[0]
+    expected = out.transpose(1, 0, 2).reshape(tokens, -1) @ w[3].T + x
+    assert np.abs(layer(x, residual=x, causal=True) - expected).max() < 1e-5
+    with pytest.raises(ValueError, match=r"rope\[1\]"):
+        fovea.Layer(*map(fovea.Linear, w), heads, kv_heads=kv_heads, dim=dim, rope=(rope[0], rope[1][:5]))
+    with pytest.raises(fovea.Refused, match="rope|positions"):
+        layer(np.zeros((tokens + 1, width), np.float32))
+
+
 def test_refusals_name_the_argument():
     q, k, v = tensors()
     with pytest.raises(fovea.Refused, match="heads|q_heads"):
