@@ -16,7 +16,7 @@ const char* const reasons[] = {
     "an extent does not fit into the address space",
     "memory is too small, or a cache is full: the header of the call names what returns the bytes it takes",
     "a number is NaN or infinite",
-    "this build or this machine does not offer it",
+    "this call, this build or this machine does not offer it",
     "this is no image of a cache, or one of another version, or not the one that belongs here",
     "the image is damaged or was never complete: its checksum does not fit",
 };
