@@ -147,6 +147,13 @@ std::vector<fixed_problem> cases() {
                       .dims(48)
                       .lengths(1, 333)
                       .data(rows % 2 ? f::noise : f::uniform));
+  for (int32_t rows : {1, 2, 3, 4, 5, 6})
+    all.push_back(c("every byte an extreme, in each shape of rows")
+                      .heads(rows, 1)
+                      .dims(64)
+                      .lengths(1, 130)
+                      .data(f::extremes)
+                      .steepness(0.01));
 #endif
   return all;
 }

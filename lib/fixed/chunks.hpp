@@ -60,7 +60,7 @@ static void take_group(const int8_t* const (&q)[M], int dim, int depth, typename
       put_query<Dot>(row, row ? dim : 0, depth, to + Dot::place(m), lead);
     else
       take_query<Dot>(row, row ? dim : 0, depth, to + m * Dot::deep, lead);
-    if constexpr (Dot::key_offset != 0)
+    if constexpr (Dot::key_offset != 0 && M < Dot::rows_at_once)
       if (row) starts[m] += Dot::key_offset * Dot::sum(row, dim);
   }
 }

@@ -34,7 +34,7 @@ template <class Form>
 constexpr bool measures = Form::weigher::measures;
 
 template <class Form, class Shape>
-constexpr bool measures_group = measures<Form> && Shape::rows > 1 &&
+constexpr bool measures_group = measures<Form> && Form::keys_dot::measures_groups && Shape::rows > 1 &&
                                 Shape::key_columns * 16 / Form::keys_dot::slices / Form::lanes % 2 == 0;
 
 static inline int16_t* distances_in(int32_t* s) { return reinterpret_cast<int16_t*>(s); }

@@ -19,16 +19,16 @@ struct stored : avx2_registers {
   using weigher = avx2_weigher;
   using key_byte = int8_t;
   using value_byte = int8_t;
-  using keys_dot = avx2_quads;
+  using keys_dot = avx2_keys;
   using values_dot = avx2_quads;
   using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<3, 1, 3, 1, 8192>,
-                              fixed_shape<2, 2, 2, 2, 8192>, fixed_shape<1, 2, 1, 2>>;
+                              fixed_shape<2, 1, 2, 2, 8192>, fixed_shape<1, 2, 1, 2>>;
 };
 
 // Linear layers: weights are one stream, which cores prefetch by themselves.
 struct linear : stored {
-  using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
-                              fixed_shape<1, 2, 1, 2>>;
+  using shapes = fixed_shapes<fixed_shape<6, 1, 6, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<3, 1, 3, 1>,
+                              fixed_shape<2, 1, 2, 2>, fixed_shape<1, 2, 1, 2>>;
 };
 
 struct arranged : avx2_registers {

@@ -48,6 +48,8 @@ struct dot_defaults {
   // Keys: put_four_queries, store_starts and score_panel, which scores a whole panel for four rows. For dims
   // that are multiples of 64.
   static constexpr bool scores_panels = false;
+  // Keys: scores of several rows become distances while they are in registers, where the weigher measures.
+  static constexpr bool measures_groups = true;
   // Keys: take_rows(q, dim, depth, to, sums) for groups of at least this many rows.
   static constexpr int rows_at_once = 1 << 30;
   // Values: resume(sums, from): sums begin with those in memory or in registers.

@@ -1,0 +1,73 @@
+// Keys by PMADDUBSW with registers of any width: four bytes deep, none is widened. It multiplies unsigned by
+// signed bytes: the sizes |q|, and the bytes k of keys, or ~k where q is negative. There |q| ~k = q k + q, which
+// the start of the sums makes up for. No pair saturates: |q| is at most 128, and ~k is -128 to 127 as k is.
+#pragma once
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "fixed/dot/lane_sums.hpp"
+
+namespace fovea::fixed {
+
+template <class Registers>
+struct byte_quads : Registers, lane_sums<Registers>, dot_defaults {
+  using reg = typename Registers::reg;
+  using element = int16_t; // a chunk of four holds four sizes, then four bytes: -1 where q is negative, or 0
+  using acc = reg;
+  using piece = reg;
+  using chunk = const int16_t*;
+  static constexpr int rows = 1, group = 4, deep = 4, slices = 1, piece_step = 4 * Registers::lanes;
+  using lane_sums<Registers>::regs;
+  static constexpr int key_offset = -1;          // where q is negative
+  static constexpr bool measures_groups = false; // it gains nothing on these sums, for 4 KB of code
+
+  static constexpr int rows_at_once = 1;
+  template <int M>
+  static inline void take_rows(const int8_t* const (&q)[M], int dim, int depth, int16_t* to,
+                               int32_t (&sums)[M]) {
+    int lead = M * deep;
+    asm("" : "+r"(lead)); // gcc would compile take_row for each number of rows
+    for (int m = 0; m < M; ++m) sums[m] = take_row(q[m], dim, depth, to + m * deep, lead);
+  }
+  static FOVEA_INLINE chunk take(const int16_t* a) { return a; }
+  static FOVEA_INLINE void load_column(const int8_t* b, reg (&y)[regs]) {
+#pragma GCC unroll 2
+    for (int i = 0; i < regs; ++i) y[i] = Registers::load(b + i * piece_step);
+  }
+  template <int Step>
+  static FOVEA_INLINE void add(reg& sum, reg y, const int16_t* x) {
+    int32_t sizes, negative;
+    std::memcpy(&sizes, x, sizeof sizes);
+    std::memcpy(&negative, x + 2, sizeof negative);
+    Registers::dot_bytes(sum, Registers::spread(sizes), Registers::flip(y, Registers::spread(negative)));
+  }
+
+ private:
+  // The chunks of a row, `lead` elements apart. Returns the sum of its negative numbers.
+  static __attribute__((noinline)) int32_t take_row(const int8_t* q, int dim, int depth, int16_t* to,
+                                                    int lead) {
+    const __m128i zero = _mm_setzero_si128();
+    __m128i sum = zero;
+    const auto take_sixteen = [&](__m128i x) FOVEA_LAMBDA_INLINE {
+      const __m128i sizes = _mm_abs_epi8(x), negative = _mm_cmpgt_epi8(zero, x);
+      const __m128i chunks[2] = {_mm_unpacklo_epi32(sizes, negative), _mm_unpackhi_epi32(sizes, negative)};
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i, to += 2 * lead) {
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(to), chunks[i]);
+        _mm_storeh_pd(reinterpret_cast<double*>(to + lead), _mm_castsi128_pd(chunks[i]));
+      }
+      sum = _mm_add_epi64(sum, _mm_sad_epu8(_mm_and_si128(sizes, negative), zero));
+    };
+    int c = 0;
+    for (; c + 16 <= dim; c += 16) take_sixteen(_mm_loadu_si128(reinterpret_cast<const __m128i*>(q + c)));
+    if (c < depth) {
+      int8_t rest[16] = {};
+      std::memcpy(rest, q + c, static_cast<size_t>(dim - c));
+      take_sixteen(_mm_loadu_si128(reinterpret_cast<const __m128i*>(rest)));
+    }
+    return -_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum)));
+  }
+};
+
+} // namespace fovea::fixed
