@@ -17,10 +17,10 @@ struct stored : sse41_registers {
   using weigher = sse41_weigher;
   using key_byte = int8_t;
   using value_byte = int8_t;
-  using keys_dot = sse41_quads;
+  using keys_dot = sse41_keys;
   using values_dot = sse41_quads;
   using shapes = fixed_shapes<fixed_shape<5, 1, 5, 1>, fixed_shape<4, 1, 4, 1>, fixed_shape<2, 2, 2, 2>,
-                              fixed_shape<1, 4, 1, 4>>;
+                              fixed_shape<1, 2, 1, 4>>;
 };
 
 struct nibble_dot : vnni_keys<sse41_registers> {};

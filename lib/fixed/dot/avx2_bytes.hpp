@@ -13,6 +13,12 @@ struct avx2_byte_registers : avx2_registers {
   static FOVEA_INLINE reg add_pairs(reg sum, reg pairs) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
+  using byte_element = int16_t;
+  static FOVEA_INLINE reg spread_four(const int16_t* p) {
+    int32_t x;
+    std::memcpy(&x, p, sizeof x);
+    return spread(x);
+  }
   static FOVEA_INLINE reg flip(reg x, reg which) { return _mm256_xor_si256(x, which); }
   static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) {
     dot_words(sum, pair_products(u, s), _mm256_set1_epi16(1));

@@ -10,42 +10,41 @@
 
 namespace fovea::fixed {
 
-template <class Registers>
-struct byte_quads : Registers, lane_sums<Registers>, dot_defaults {
+template <class Registers, int Slices = 1>
+struct byte_quads : Registers, lane_sums<Registers, Slices>, dot_defaults {
   using reg = typename Registers::reg;
-  using element = int16_t; // a chunk of four holds four sizes, then four bytes: -1 where q is negative, or 0
+  // A chunk of four holds their sizes, then four bytes: -1 where q is negative, or 0. Elements of 32 bits hold
+  // each of both twice, because SSE loads eight bytes into all lanes by one instruction, but four by two.
+  using element = typename Registers::byte_element;
   using acc = reg;
   using piece = reg;
-  using chunk = const int16_t*;
-  static constexpr int rows = 1, group = 4, deep = 4, slices = 1, piece_step = 4 * Registers::lanes;
-  using lane_sums<Registers>::regs;
+  using chunk = const element*;
+  static constexpr int rows = 1, group = 4, deep = 4, slices = Slices, piece_step = 4 * Registers::lanes;
+  using lane_sums<Registers, Slices>::regs;
   static constexpr int key_offset = -1;          // where q is negative
   static constexpr bool measures_groups = false; // it gains nothing on these sums, for 4 KB of code
 
   static constexpr int rows_at_once = 1;
   template <int M>
-  static inline void take_rows(const int8_t* const (&q)[M], int dim, int depth, int16_t* to,
+  static inline void take_rows(const int8_t* const (&q)[M], int dim, int depth, element* to,
                                int32_t (&sums)[M]) {
     int lead = M * deep;
     asm("" : "+r"(lead)); // gcc would compile take_row for each number of rows
     for (int m = 0; m < M; ++m) sums[m] = take_row(q[m], dim, depth, to + m * deep, lead);
   }
-  static FOVEA_INLINE chunk take(const int16_t* a) { return a; }
+  static FOVEA_INLINE chunk take(const element* a) { return a; }
   static FOVEA_INLINE void load_column(const int8_t* b, reg (&y)[regs]) {
 #pragma GCC unroll 2
     for (int i = 0; i < regs; ++i) y[i] = Registers::load(b + i * piece_step);
   }
   template <int Step>
-  static FOVEA_INLINE void add(reg& sum, reg y, const int16_t* x) {
-    int32_t sizes, negative;
-    std::memcpy(&sizes, x, sizeof sizes);
-    std::memcpy(&negative, x + 2, sizeof negative);
-    Registers::dot_bytes(sum, Registers::spread(sizes), Registers::flip(y, Registers::spread(negative)));
+  static FOVEA_INLINE void add(reg& sum, reg y, const element* x) {
+    Registers::dot_bytes(sum, Registers::spread_four(x), Registers::flip(y, Registers::spread_four(x + 2)));
   }
 
  private:
   // The chunks of a row, `lead` elements apart. Returns the sum of its negative numbers.
-  static __attribute__((noinline)) int32_t take_row(const int8_t* q, int dim, int depth, int16_t* to,
+  static __attribute__((noinline)) int32_t take_row(const int8_t* q, int dim, int depth, element* to,
                                                     int lead) {
     const __m128i zero = _mm_setzero_si128();
     __m128i sum = zero;
@@ -54,8 +53,13 @@ struct byte_quads : Registers, lane_sums<Registers>, dot_defaults {
       const __m128i chunks[2] = {_mm_unpacklo_epi32(sizes, negative), _mm_unpackhi_epi32(sizes, negative)};
 #pragma GCC unroll 2
       for (int i = 0; i < 2; ++i, to += 2 * lead) {
-        _mm_storel_epi64(reinterpret_cast<__m128i*>(to), chunks[i]);
-        _mm_storeh_pd(reinterpret_cast<double*>(to + lead), _mm_castsi128_pd(chunks[i]));
+        if constexpr (sizeof(element) == 2) {
+          _mm_storel_epi64(reinterpret_cast<__m128i*>(to), chunks[i]);
+          _mm_storeh_pd(reinterpret_cast<double*>(to + lead), _mm_castsi128_pd(chunks[i]));
+        } else {
+          _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_unpacklo_epi32(chunks[i], chunks[i]));
+          _mm_storeu_si128(reinterpret_cast<__m128i*>(to + lead), _mm_unpackhi_epi32(chunks[i], chunks[i]));
+        }
       }
       sum = _mm_add_epi64(sum, _mm_sad_epu8(_mm_and_si128(sizes, negative), zero));
     };

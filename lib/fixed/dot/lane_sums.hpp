@@ -1,13 +1,13 @@
-// Sums of sixteen columns with a lane for each, in as many registers as that takes.
+// Sums of a column with a lane for each of its lanes, in as many registers as that takes.
 #pragma once
 #include "fixed/tile.hpp"
 
 namespace fovea::fixed {
 
-template <class Registers>
+template <class Registers, int Slices = 1>
 struct lane_sums {
   using reg = typename Registers::reg;
-  static constexpr int regs = 16 / Registers::lanes;
+  static constexpr int regs = 16 / Slices / Registers::lanes;
 
   template <class Start>
   static FOVEA_INLINE void begin(reg (&sum)[regs], Start start) {

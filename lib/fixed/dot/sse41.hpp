@@ -1,7 +1,8 @@
-// SSE4.1: bytes widened to 16 bits, PMADDWD, four lanes. Exact; PMADDUBSW would saturate.
+// SSE4.1: products as with AVX2, four lanes.
 #pragma once
 #include <immintrin.h>
 
+#include "fixed/dot/bytes.hpp"
 #include "fixed/dot/words.hpp"
 #include "fixed/groups.hpp"
 #include "fovea/fixed.h"
@@ -78,6 +79,13 @@ struct sse41_registers {
   static FOVEA_INLINE reg add_pairs(reg sum, reg pairs) {
     return add(sum, _mm_madd_epi16(pairs, _mm_set1_epi16(1)));
   }
+  using byte_element = int32_t;
+  static FOVEA_INLINE reg spread_four(const int32_t* p) {
+    int64_t x;
+    std::memcpy(&x, p, sizeof x);
+    return spread_quad(x);
+  }
+  static FOVEA_INLINE reg flip(reg x, reg which) { return _mm_xor_si128(x, which); }
   static FOVEA_INLINE void dot_bytes(reg& sum, reg u, reg s) { sum = add_pairs(sum, pair_products(u, s)); }
   static FOVEA_INLINE reg dot_four(reg sum, reg u, reg s) {
     dot_bytes(sum, u, s);
@@ -85,6 +93,7 @@ struct sse41_registers {
   }
 };
 
+using sse41_keys = byte_quads<sse41_registers, 2>;
 using sse41_quads = word_quads<sse41_registers>;
 
 } // namespace fovea::fixed
