@@ -105,6 +105,11 @@ struct avx_isa : xsimd_isa<xsimd::fma3<xsimd::avx2>> {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
   static constexpr bool shuffles_bytes = true;
+  static FOVEA_INLINE reg load_once(const int8_t* p) {
+    __m256 bytes = _mm256_loadu_ps(reinterpret_cast<const float*>(p));
+    __asm__("" : "+x"(bytes));
+    return bytes;
+  }
   // A shift, a shuffle and a product of words, which no two pipes have to share.
   static FOVEA_INLINE reg byte_on_top(reg x, int i) {
     const __m256i bytes = _mm256_castps_si256(x);
@@ -184,6 +189,11 @@ struct avx512_isa : xsimd_isa<xsimd::avx512dq> {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
   }
   static constexpr bool shuffles_bytes = true;
+  static FOVEA_INLINE reg load_once(const int8_t* p) {
+    __m512 bytes = _mm512_loadu_ps(p);
+    __asm__("" : "+v"(bytes));
+    return bytes;
+  }
   static FOVEA_INLINE reg byte_on_top(reg x, int i) {
     const __m512i bytes = _mm512_castps_si512(x);
     if (i == 0) return _mm512_castsi512_ps(_mm512_slli_epi32(bytes, 24));

@@ -69,7 +69,8 @@ struct isa_defaults {
   // V.
   static constexpr bool sums_columns = false;
   // byte_on_top(x, i): byte i of each lane moves to its top, the others become 0. store_halves(p, x): the
-  // lower halves of all lanes as integers, and from p + 16 on the upper ones.
+  // lower halves of all lanes as integers, and from p + 16 on the upper ones. load_once(p): a register of
+  // bytes, which the compiler does not load again for each use.
   static constexpr bool shuffles_bytes = false;
   // The largest tiles prefetch values.
   static constexpr bool fetches_values = false;
@@ -204,6 +205,7 @@ constexpr bool keeps_contract() {
     static_assert(std::is_same_v<decltype(&Isa::load_s8), reg (*)(const int8_t*)>, "load_s8");
   if constexpr (Isa::shuffles_bytes) {
     static_assert(std::is_same_v<decltype(&Isa::byte_on_top), reg (*)(reg, int)>, "byte_on_top");
+    static_assert(std::is_same_v<decltype(&Isa::load_once), reg (*)(const int8_t*)>, "load_once");
     static_assert(std::is_same_v<decltype(&Isa::store_halves), void (*)(uint16_t*, reg)>, "store_halves");
   }
   if constexpr (Isa::columns_at_once == 8)

@@ -55,7 +55,11 @@ struct quad {
   quad() = default;
   explicit FOVEA_INLINE quad(const int8_t* p) {
 #pragma GCC unroll 4
-    for (int i = 0; i < regs; ++i) std::memcpy(&at[i], p + i * 4 * Isa::lanes, sizeof at[i]);
+    for (int i = 0; i < regs; ++i)
+      if constexpr (Isa::shuffles_bytes)
+        at[i] = same_bits<integers>(Isa::load_once(p + i * 4 * Isa::lanes));
+      else
+        std::memcpy(&at[i], p + i * 4 * Isa::lanes, sizeof at[i]);
   }
   // The numbers of a step.
   FOVEA_INLINE f32x16<Isa> step(int i) const {

@@ -140,6 +140,9 @@ constexpr bool is_on_top = Shape::rows == 1 && Shape::vectors > 1;
 template <class Isa, class Shape, bool OnTop, class Lines>
 FOVEA_INLINE void add_key_bytes(const int8_t* at, ptrdiff_t panel, const float* q, int dim, Lines lines,
                                 accumulator<Isa, Shape>& acc) {
+  // Step by step, so that products rarely wait for the one before them. One row with eight lanes has no
+  // registers left for that.
+  constexpr int together = Shape::rows > 1 || Isa::lanes == 16 ? Shape::vectors : 1;
   rows_view<Isa, Shape::rows, ptrdiff_t> a(q, dim);
   const auto add = [&](int i, int n, const f32x16<Isa>& y) FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 4
@@ -147,22 +150,16 @@ FOVEA_INLINE void add_key_bytes(const int8_t* at, ptrdiff_t panel, const float* 
   };
   int left = dim;
   for (; left >= 4; left -= 4, at += 64, a.move(4))
-    if constexpr (Shape::rows > 1) { // step by step: all numbers of q at once would take too many registers
-      quad<Isa> x[Shape::vectors];
 #pragma GCC unroll 8
-      for (int n = 0; n < Shape::vectors; ++n) x[n] = quad<Isa>(at + n * panel);
+    for (int first = 0; first < Shape::vectors; first += together) {
+      lines.template fetch<together>();
+      quad<Isa> x[together];
+#pragma GCC unroll 8
+      for (int n = 0; n < together; ++n) x[n] = quad<Isa>(at + (first + n) * panel);
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i)
 #pragma GCC unroll 8
-        for (int n = 0; n < Shape::vectors; ++n) add(i, n, x[n].step(i));
-    } else {
-#pragma GCC unroll 8
-      for (int n = 0; n < Shape::vectors; ++n) {
-        lines.template fetch<1>();
-        const quad<Isa> x(at + n * panel);
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) add(i, n, OnTop ? x.step_on_top(i) : x.step(i));
-      }
+        for (int n = 0; n < together; ++n) add(i, first + n, OnTop ? x[n].step_on_top(i) : x[n].step(i));
     }
   if constexpr (Shape::vectors == 1) // other shapes take whole fours
     for (int i = 0; i < left; ++i) add(i, 0, quad<Isa>(at).step(i));

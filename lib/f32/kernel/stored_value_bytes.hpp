@@ -83,26 +83,34 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
   const float* weights = job.w->s + row * score_stride;
   acc.clear();
   constexpr int heads = is_of_two_heads<Shape> ? 2 : 1, rows = Shape::rows / heads; // of each
+  constexpr int together = Isa::lanes == 16 ? Shape::vectors : 1;                   // as in add_key_bytes
   const ptrdiff_t head = p.stored.v.head;
   const auto add_four = [&](const int8_t* at, uintptr_t ahead, const float* w,
                             ptrdiff_t stride) FOVEA_LAMBDA_INLINE {
 #pragma GCC unroll 2
     for (int h = 0; h < heads; ++h)
 #pragma GCC unroll 4
-      for (int n = 0; n < Shape::vectors; ++n) {
-        if constexpr (Prefetches)
-          __builtin_prefetch(
-              reinterpret_cast<const void*>(ahead + static_cast<uintptr_t>(h * head + n * 64)));
-        if constexpr (OnTop && Isa::shuffles_bytes)
+      for (int first = 0; first < Shape::vectors; first += together) {
+        if constexpr (OnTop && Isa::shuffles_bytes && Isa::lanes == 8)
           w = forget_origin(w); // weights are loaded again: sums need the registers
-        const quad<Isa> x(at + h * head + n * 1024);
+        quad<Isa> x[together];
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) {
-          const auto y = OnTop ? x.step_on_top(i) : x.step(i);
-#pragma GCC unroll 4
-          for (int m = h * rows; m < h * rows + rows; ++m)
-            acc.at[m][n] = fma_by(w[m * stride + i], y, acc.at[m][n]);
+        for (int n = 0; n < together; ++n) {
+          const ptrdiff_t place = h * head + (first + n) * 1024;
+          if constexpr (Prefetches)
+            __builtin_prefetch(
+                reinterpret_cast<const void*>(ahead + static_cast<uintptr_t>(h * head + (first + n) * 64)));
+          x[n] = quad<Isa>(at + place);
         }
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i)
+#pragma GCC unroll 4
+          for (int n = 0; n < together; ++n) {
+            const auto y = OnTop ? x[n].step_on_top(i) : x[n].step(i);
+#pragma GCC unroll 4
+            for (int m = h * rows; m < h * rows + rows; ++m)
+              acc.at[m][first + n] = fma_by(w[m * stride + i], y, acc.at[m][first + n]);
+          }
       }
   };
   const ptrdiff_t panel_bytes = 64 * static_cast<ptrdiff_t>(p.stored.v.width);
