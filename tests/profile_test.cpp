@@ -103,6 +103,19 @@ TEST_CASE("every_profile_gives_the_same_bits_of_stored_keys_and_values") {
           .lengths(1, 530)
           .sinks()
           .lse(),
+      shape("streams of bytes: 80 columns, a mask")
+          .heads(3)
+          .dims(16, 80)
+          .lengths(1, 600)
+          .mask(mask_kind::shown)
+          .lse(),
+      shape("streams of bytes: a bias, and a window that begins within four keys")
+          .heads(2)
+          .dims(20, 64)
+          .lengths(1, 700)
+          .window(333, 0)
+          .mask(mask_kind::bias),
+      shape("streams of bytes: 208 columns, units that make no pair").heads(5).dims(8, 208).lengths(1, 300),
       shape("streams: spans and blocks between kept keys and a window that no row sees")
           .heads(3)
           .dims(8, 64)

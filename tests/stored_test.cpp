@@ -172,7 +172,7 @@ std::vector<int8_t> byte_panels(bool keys, int32_t heads, int32_t tokens, int32_
 // Tiles of one row take bytes 2^24 times as large. Sums that become infinite by that, and sums that are
 // denormal, have the bits of the scalar ISA, which does not.
 TEST_CASE("stored: sums of bytes of all sizes") {
-  constexpr int32_t dim = 64, v_dim = 80, kv_heads = 5;
+  constexpr int32_t dim = 64, v_dim = 208, kv_heads = 5; // columns of tiles of each width, and some more
   for (const int32_t keys : {70, 300, 512})
     for (const int32_t group : {1, 4}) {
       const std::vector<int8_t> k = byte_panels(true, kv_heads, keys, dim),
@@ -207,6 +207,36 @@ TEST_CASE("stored: sums of bytes of all sizes") {
           });
         }
     }
+}
+
+// A batch of blocks computes the weights of each as if it were the first one.
+TEST_CASE("stored: blocks of bytes that a mask hides as a whole") {
+  constexpr int32_t dim = 64, heads = 4, keys = 700;
+  const std::vector<int8_t> k = byte_panels(true, heads, keys, dim), v = byte_panels(false, heads, keys, dim);
+  std::vector<float> q(heads * dim), out(q.size()), lse(heads);
+  for (size_t i = 0; i < q.size(); ++i) q[i] = 0.002f * static_cast<float>(i * 29 % 53) - 0.05f;
+  const int32_t hidden[heads][2] = {{0, 256}, {256, 512}, {512, keys}, {0, keys}};
+  std::vector<unsigned char> shown(heads * keys, 1);
+  for (int32_t h = 0; h < heads; ++h)
+    for (int32_t j = hidden[h][0]; j < hidden[h][1]; ++j) shown[static_cast<size_t>(h * keys + j)] = 0;
+  fovea_attention a = {};
+  a.q.data = q.data(), a.k.data = k.data(), a.v.data = v.data(), a.out.data = out.data(), a.lse = lse.data();
+  a.k.dtype = a.v.dtype = i8;
+  a.k.layout = a.v.layout = panels;
+  a.mask.data = shown.data(), a.mask.head_stride = keys;
+  a.q_heads = heads, a.dim = dim, a.queries = 1, a.keys = keys;
+  isas::for_each([&](int32_t isa) {
+    const int32_t scalar = isas::promises_bits(isa) ? FOVEA_SCALAR : FOVEA_SCALAR_NO_FMA;
+    if (!fovea_has_isa(scalar)) return;
+    a.isa = scalar;
+    CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
+    const std::vector<float> expected = out, expected_lse = lse;
+    a.isa = isa;
+    std::fill(out.begin(), out.end(), 7.0f);
+    CHECK(attend_in(a, fovea_scratch_best(&a)) == FOVEA_OK);
+    CHECK(data::same_numbers(out, expected));
+    CHECK(data::same_numbers(lse, expected_lse));
+  });
 }
 
 // Few queries pack rows of K as words of 32 bits; where rows are not such words, each number for itself.

@@ -25,7 +25,7 @@ enum class value_source : int8_t {
 struct alignas(4) route {
   key_source keys;
   value_source values;
-  bool streams;        // one row: keys and values of halves are read block after block: kernel/streams.hpp
+  bool streams;        // one row: keys and values of halves or bytes in long runs: kernel/stream_batch.hpp
   bool four_row_tiles; // three or four rows: shapes that prefetch K and V
 };
 
@@ -35,7 +35,7 @@ struct core_profile {
   bool prefetches_blocks; // values of the next block are asked for while those of this one are used
   bool prefetches_halves; // one row, AVX2: keys of halves are prefetched panel by panel
   bool prefetches_bytes;  // one row: values of bytes are prefetched
-  bool reads_streams;     // one row: keys and values of halves are read block after block
+  bool reads_streams;     // one row: keys and values of halves are read in long runs; bytes are everywhere
   bool halves_by_avx2;    // one row: halves are converted by AVX2 in calls of AVX-512, too
   bool opens_pages;       // one row: the first line of a page of K and V is prefetched early
   int16_t batched_rows;   // most rows of several KV heads in one tile

@@ -58,7 +58,8 @@ struct stored_tiles {
   int (*copy_values)(const tile_job& job, const block& b, int32_t kv_head, int row, int rows);
   // Weights times values of all heads, of `rows` rows each, straight from where they stand.
   void (*add_values)(const tile_job& job, const block& b, int heads, int rows);
-  // One row of each head, K and V of halves: scores, softmax and values of some blocks. Null: not offered.
+  // One row of each head, K and V of halves or bytes: scores, softmax and values of some blocks. Null: not
+  // offered.
   void (*attend_streams)(const tile_job& job, const stream_blocks& blocks);
   // Rows of the tile, which are complete, from the workspace to the output.
   void (*write_rows)(const tile_job& job);

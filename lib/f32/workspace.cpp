@@ -127,13 +127,15 @@ int64_t copied_values(const plan& p) {
   return smaller(block_keys, p.see.end - p.see.first_key);
 }
 
-// A mask may hide keys whose values are no numbers; segments are read piece by piece.
+// A mask may hide keys whose values are no numbers, unless they are bytes; segments are read piece by piece.
 bool takes_streams(const plan& p) {
   const modifiers& m = p.modify;
   const stored_tensor &k = p.stored.k, &v = p.stored.v;
-  const bool halves = k.differs() && v.differs() && k.bytes == 2 && v.bytes == 2;
-  return p.core.reads_streams && p.rows == 1 && halves && k.panels && p.v_dim % 64 == 0 && !p.segments &&
-         !m.mask.bias && !m.mask.shown && tiles_at(p.isa).streams;
+  if (!k.differs() || !v.differs() || !k.panels || p.rows != 1 || p.segments || !tiles_at(p.isa).streams)
+    return false;
+  const bool halves = k.bytes == 2 && v.bytes == 2 && p.v_dim % 64 == 0 && !m.mask.bias && !m.mask.shown,
+             bytes = k.bytes == 1 && v.panels && p.v_dim >= 64 && p.v_dim % 16 == 0;
+  return bytes || (halves && p.core.reads_streams);
 }
 
 // May several heads share a tile over more than one block? Keys of another type are read so fast that the

@@ -102,8 +102,9 @@ class tile_of_rows {
     writes_output ? write_zeros() : clear(w_.top, w_.sum, w_.o, up16(p_.v_dim));
   }
 
-  // All blocks of a span together, for tiles of one row of each head whose K and V are halves. A block of
-  // which a row sees two runs, or of which a tree hides keys, goes alone. Results stay in the workspace.
+  // All blocks of a span together, for tiles of one row of each head whose K and V are halves or bytes. A
+  // block of which a row sees two runs, or of which a tree hides keys, goes alone. Results stay in the
+  // workspace.
   __attribute__((noinline)) void attend_streams(int64_t begin, int64_t end) const {
     stream_blocks blocks;
     blocks.count = 0;

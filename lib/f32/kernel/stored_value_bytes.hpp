@@ -58,11 +58,36 @@ FOVEA_INLINE void each_few(const block& b, int row, int rows, Use use) {
   }
 }
 
-// Two rows of two KV heads: 64 columns of one row are four chains with sixteen lanes, whose latency takes
-// longer than all else.
-struct rows_of_two_heads : shape<2, 4> {};
-template <class Shape>
-constexpr bool is_of_two_heads = std::is_same_v<Shape, rows_of_two_heads>;
+// Four keys of all columns of a tile, for some rows of its sums. As in add_key_bytes, step by step.
+template <class Isa, int First, int Rows, bool OnTop, class Shape>
+FOVEA_INLINE void add_four_keys(const int8_t* at, const float* w, ptrdiff_t stride,
+                                accumulator<Isa, Shape>& acc) {
+  constexpr int together = Isa::lanes == 16 ? Shape::vectors : 1;
+#pragma GCC unroll 8
+  for (int first = 0; first < Shape::vectors; first += together) {
+    if constexpr (OnTop && Isa::shuffles_bytes && Isa::lanes == 8)
+      w = forget_origin(w); // weights are loaded again: sums need the registers
+    quad<Isa> x[together];
+#pragma GCC unroll 8
+    for (int n = 0; n < together; ++n) x[n] = quad<Isa>(at + (first + n) * 1024);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+#pragma GCC unroll 8
+      for (int n = 0; n < together; ++n) {
+        const auto y = OnTop ? x[n].step_on_top(i) : x[n].step(i);
+#pragma GCC unroll 4
+        for (int m = 0; m < Rows; ++m) {
+          auto& sum = acc.at[First + m][first + n];
+          sum = fma_by(w[m * stride + i], y, sum);
+        }
+      }
+  }
+}
+template <int Lines>
+FOVEA_INLINE void prefetch_lines(uintptr_t at) { // which may lie outside memory
+#pragma GCC unroll 8
+  for (uintptr_t i = 0; i < Lines; ++i) __builtin_prefetch(reinterpret_cast<const void*>(at + 64 * i));
+}
 
 // What a pass over values reads behind its last panel: the first panel of the next columns, or of the next
 // head. The address may lie outside memory.
@@ -74,45 +99,15 @@ uintptr_t read_after_values(const plan& p, const int8_t* first, int column) {
   return reinterpret_cast<uintptr_t>(first) + static_cast<uintptr_t>(next);
 }
 
-// Sums of columns from `column` on, a multiple of sixteen, over all keys that the rows see. Prefetches: each
-// panel meanwhile the next one, in the order of memory.
-template <class Isa, class Shape, bool OnTop = false, bool Prefetches = false>
+// Sums of columns from `column` on, a multiple of sixteen, over all keys that the rows see. One row prefetches
+// each panel while it reads the one before it.
+template <class Isa, class Shape, bool OnTop = false>
 FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head, int row, int column,
                             accumulator<Isa, Shape>& acc) {
   const plan& p = *job.p;
   const float* weights = job.w->s + row * score_stride;
+  const bool prefetches = OnTop && Isa::shuffles_bytes && p.core.prefetches_bytes;
   acc.clear();
-  constexpr int heads = is_of_two_heads<Shape> ? 2 : 1, rows = Shape::rows / heads; // of each
-  constexpr int together = Isa::lanes == 16 ? Shape::vectors : 1;                   // as in add_key_bytes
-  const ptrdiff_t head = p.stored.v.head;
-  const auto add_four = [&](const int8_t* at, uintptr_t ahead, const float* w,
-                            ptrdiff_t stride) FOVEA_LAMBDA_INLINE {
-#pragma GCC unroll 2
-    for (int h = 0; h < heads; ++h)
-#pragma GCC unroll 4
-      for (int first = 0; first < Shape::vectors; first += together) {
-        if constexpr (OnTop && Isa::shuffles_bytes && Isa::lanes == 8)
-          w = forget_origin(w); // weights are loaded again: sums need the registers
-        quad<Isa> x[together];
-#pragma GCC unroll 4
-        for (int n = 0; n < together; ++n) {
-          const ptrdiff_t place = h * head + (first + n) * 1024;
-          if constexpr (Prefetches)
-            __builtin_prefetch(
-                reinterpret_cast<const void*>(ahead + static_cast<uintptr_t>(h * head + (first + n) * 64)));
-          x[n] = quad<Isa>(at + place);
-        }
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i)
-#pragma GCC unroll 4
-          for (int n = 0; n < together; ++n) {
-            const auto y = OnTop ? x[n].step_on_top(i) : x[n].step(i);
-#pragma GCC unroll 4
-            for (int m = h * rows; m < h * rows + rows; ++m)
-              acc.at[m][first + n] = fma_by(w[m * stride + i], y, acc.at[m][first + n]);
-          }
-      }
-  };
   const ptrdiff_t panel_bytes = 64 * static_cast<ptrdiff_t>(p.stored.v.width);
   for (int run = b.runs.first; run < 2; ++run)
     for (int key = b.runs.from[run][row], to = b.runs.to[run][row]; key < to;) {
@@ -124,8 +119,7 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
         const uintptr_t ahead = next == to
                                     ? read_after_values<Shape>(p, first, column)
                                     : reinterpret_cast<uintptr_t>(at) + static_cast<uintptr_t>(panel_bytes);
-        if (Prefetches && p.core.opens_pages)
-          for (int h = 0; h < heads; ++h) open_pages(ahead + static_cast<uintptr_t>(h * head), panel_bytes);
+        if (prefetches && p.core.opens_pages) open_pages(ahead, panel_bytes);
         for (int four = key & -4; four < next; four += 4) {
           const float* w = weights + four;
           ptrdiff_t stride = score_stride;
@@ -138,7 +132,9 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
             stride = 4;
           }
           const int step = (four & 63) * 16;
-          add_four(at + step, ahead + static_cast<uintptr_t>(step * Shape::vectors), w, stride);
+          if (prefetches)
+            prefetch_lines<Shape::vectors>(ahead + static_cast<uintptr_t>(step * Shape::vectors));
+          add_four_keys<Isa, 0, Shape::rows, OnTop>(at + step, w, stride, acc);
         }
         key = next;
       }
@@ -148,13 +144,9 @@ FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head
 template <class Isa, class Shape>
 FOVEA_INLINE bool add_byte_tile(const tile_job& job, const block& b, int32_t kv_head,
                                 const value_phase<s8_element>& z, const value_group<s8_element>& g, int c) {
-  constexpr bool on_top = is_on_top<Shape> || is_of_two_heads<Shape>;
-  constexpr bool may_prefetch = on_top && Isa::shuffles_bytes;
+  constexpr bool on_top = is_on_top<Shape>;
   accumulator<Isa, Shape> acc;
-  if (may_prefetch && job.p->core.prefetches_bytes)
-    add_quads<Isa, Shape, on_top, may_prefetch>(job, b, kv_head, g.row, c, acc);
-  else
-    add_quads<Isa, Shape, on_top>(job, b, kv_head, g.row, c, acc);
+  add_quads<Isa, Shape, on_top>(job, b, kv_head, g.row, c, acc);
   if constexpr (on_top)
     if (!take_from_top(acc)) return false;
   store_tile(z, g, places_of<Shape, s8_element>(z.v_dim, c), acc);
@@ -222,39 +214,11 @@ void add_bytes_by_columns(const tile_job& job, const block& b, int32_t kv_head,
   }
 }
 
-// Rows `row` and row + 1, of this KV head and of the next one.
-template <class Isa>
-__attribute__((noinline)) void add_bytes_of_two_heads(const tile_job& job, const block& b, int32_t kv_head,
-                                                      const value_phase<s8_element>& z,
-                                                      value_group<s8_element> g) {
-  int c = 0;
-  while (c + 64 <= z.v_dim && add_byte_tile<Isa, rows_of_two_heads>(job, b, kv_head, z, g, c)) c += 64;
-  if (c == z.v_dim) return;
-  add_rest_of_bytes<Isa>(job, b, kv_head, z, g, 1, c);
-  ++g.row;
-  add_rest_of_bytes<Isa>(job, b, kv_head + 1, z, g, 1, c);
-}
-
-// Do two heads of one row each go together? They see the same keys, and finish together.
-inline bool pairs_heads(const tile_job& job, const block& b, int row) {
-  return job.p->v_dim >= 64 && !job.p->segments && act_together(b, row, 2) && group_works(b, row, 2);
-}
-
 template <class Isa>
 void add_value_bytes(const tile_job& job, const block& b, int heads, int rows) {
   for (int h = 0, row = 0; h < heads; ++h, row += rows) {
     const int32_t kv_head = job.kv_head + h;
     const value_phase<s8_element> z(job, b, {nullptr, 0, 0, nullptr, b.first_key, kv_head});
-    value_group<s8_element> g{};
-    if constexpr (Isa::lanes == 16)
-      if (rows == 1 && h + 1 < heads && pairs_heads(job, b, row)) {
-        g.row = row;
-        g.finishes = b.writes_output && row + 2 <= b.finished_after;
-        add_bytes_of_two_heads<Isa>(job, b, kv_head, z, g);
-        ++h;
-        ++row;
-        continue;
-      }
     if constexpr (Isa::lanes > 1) {
       each_few<Isa, s8_element>(b, row, rows, [&](auto s, const value_group<s8_element>& few) {
         add_byte_tiles<Isa, decltype(s)>(job, b, kv_head, z, few);
@@ -262,6 +226,7 @@ void add_value_bytes(const tile_job& job, const block& b, int heads, int rows) {
     } else {
       for (int r = row; r < row + rows; ++r) {
         if (!group_works(b, r, 1)) continue;
+        value_group<s8_element> g{};
         g.row = r;
         g.finishes = b.writes_output && r < b.finished_after;
         add_bytes_by_columns<Isa>(job, b, kv_head, z, g);

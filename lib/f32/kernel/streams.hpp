@@ -1,10 +1,7 @@
-// One row of queries for each KV head, as in a decode with one query per head: K and V of halves are read
-// once, and reading is the limit. A head reads the keys of several blocks, then their values, so memory is
-// read in long runs. Each loop prefetches what is read some kilobytes later: the rest of its run, then the
-// begin of the next one. The chains are those of the tile.
+// Units whose K and V are halves, and the way of all units. Each loop prefetches what is read some kilobytes
+// later: the rest of its run, then the begin of the next one.
 #pragma once
-#include "f32/kernel/softmax.hpp"
-#include "f32/kernel/stored_scores.hpp"
+#include "f32/kernel/stream_bytes.hpp"
 
 namespace fovea::f32 {
 
@@ -57,97 +54,6 @@ FOVEA_INLINE void add_stream(const float* a, panels_view<typename Element::store
   }
   for (; depth > 0; --depth, row.move(1), b.at += b.step) tile_step(row, 0, b.at, b.next, from, acc);
   put_in_order(from, acc);
-}
-
-// Four panels at once, or 64 columns. With sixteen lanes these are four chains, whose latency takes as long as
-// reading: so 128 columns go together, in registers that only AVX-512 has. More panels gain nothing.
-using stream_shape = shape<1, 4>;
-using wide_stream_shape = shape<1, 8>;
-constexpr int stream_width = 16 * stream_shape::vectors;
-
-// A block of a head. Those of a batch are scored before the first of them reads its values: as many as
-// scratch has rows of scores, head by head. Unit i has row i of the scores, of the references and of the
-// factors.
-struct stream_unit {
-  int row;                   // of the tile: each head has one
-  bool opens_span;           // nothing has been gathered before it
-  int64_t first_key;         // of the block
-  const void *keys, *values; // of the run; keys begin with a panel
-};
-constexpr int most_units = 16;
-struct stream_batch {
-  int count;
-  stream_unit at[most_units];
-  int32_t from[most_units], to[most_units]; // the run of keys that each unit sees
-  const void* next;                         // what is read behind the last value
-
-  key_runs runs() {
-    bool begins = from[0] % 16 == 0, all = true;
-    for (int i = 1; i < count; ++i) {
-      begins &= from[i] == from[0];
-      all &= to[i] == to[0];
-    }
-    const same_keys same = !begins ? same_keys::none : all ? same_keys::all : same_keys::begin;
-    return {{nullptr, from}, {nullptr, to}, 1, same, from[count - 1], to[count - 1]};
-  }
-};
-
-// Sums of units, each at its own reference, join those of the rows in order, and become the factors by which
-// their outputs will.
-template <class Isa>
-FOVEA_INLINE void join_units(const workspace& w, const stream_batch& batch, const float* sums) {
-  using registers = one_register<Isa>;
-  const int count = batch.count;
-  for (int i = 0; i < count; ++i) {
-    float& top = w.top[batch.at[i].row];
-    w.of_before[i] = top;
-    if (!(top > w.reference[i])) top = w.reference[i];
-    w.of_block[i] = top;
-  }
-  for (int i = 0; i < count; i += Isa::lanes) {
-    const auto old = registers::load(w.of_before + i), top = registers::load(w.of_block + i);
-    exp2_below(old - top).store(w.of_before + i);
-    exp2_below(registers::load(w.reference + i) - top).store(w.of_block + i);
-  }
-  for (int i = 0; i < count; ++i) {
-    float* const of_row = w.sum + batch.at[i].row * 16;
-    auto sum = f32x16<Isa>::load(sums + 16 * i);
-    if (!batch.at[i].opens_span) sum = join_block(sum, of_row, w.of_before[i], w.of_block[i]);
-    sum.store(of_row);
-  }
-}
-
-// Softmax of all units: that of a tile whose rows are the units, for each of which this block is the first.
-template <class Isa>
-__attribute__((noinline)) void weigh_units(const tile_job& job, stream_batch& batch) {
-  const workspace w = *job.w; // a copy that no store of a vector can change
-  const modifiers& modify = job.p->modify;
-  alignas(64) float tops[most_units], sums[16 * most_units];
-  f32x16<Isa>::all(lowest).store(tops);
-  workspace of_units = w;
-  of_units.top = tops;
-  of_units.sum = sums;
-  tile_job units = job;
-  units.w = &of_units;
-  units.rows = batch.count;
-  block b{};
-  b.runs = batch.runs();
-  b.opens_span = true;
-  if (modify.changes_scores()) { // by the head and the keys of a unit, which no tile of units could tell
-    const bool moved = raise_tops<Isa>(units, b, [&](int from, int to) FOVEA_LAMBDA_INLINE {
-      largest_of_rows<Isa> peaks;
-      for (int i = from; i < to; ++i) {
-        const stream_unit& u = batch.at[i];
-        peaks.set(i - from, modify_row<Isa>(modify, b.runs, w.s, i,
-                                            bias_of(*job.p, place_of(job, u.row), u.first_key)));
-      }
-      return peaks.of_first(to - from);
-    });
-    weigh<Isa, true, same_keys::none>(units, b, nullptr, moved);
-  } else {
-    softmax_step<Isa>(units, b, nullptr);
-  }
-  join_units<Isa>(w, batch, sums);
 }
 
 template <class Isa, class Element>
@@ -217,12 +123,13 @@ __attribute__((noinline)) void add_values_of_units(const tile_job& job, const st
   }
 }
 
-inline const void* halves_at(const void* first, ptrdiff_t place) {
-  return static_cast<const uint16_t*>(first) + place;
+inline const void* element_at(const void* first, ptrdiff_t place, int32_t bytes) {
+  return static_cast<const char*>(first) + place * bytes;
 }
 
 template <class Isa>
 void attend_batch(const tile_job& job, stream_batch& batch) {
+  if (job.p->stored.k.bytes == 1) return attend_batch_of_bytes<Isa>(job, batch);
   with_halves(job.p->stored.k.dtype, [&](auto element) { score_units<Isa, decltype(element)>(job, batch); });
   weigh_units<Isa>(job, batch);
   with_halves(job.p->stored.v.dtype,
@@ -237,13 +144,14 @@ void attend_streams(const tile_job& job, const stream_blocks& blocks) {
   const void *keys[blocks_of_span], *values[blocks_of_span]; // of the first head
   for (int n = 0; n < blocks.count; ++n) {
     keys[n] = stored_keys(p, job.kv_head, blocks.first_key[n] + (blocks.from[n] & -16)).at;
-    values[n] = stored_values(p, job.kv_head, blocks.first_key[n] + blocks.from[n]).at;
+    const int value = p.stored.v.panels ? blocks.from[n] & -64 : blocks.from[n];
+    values[n] = stored_values(p, job.kv_head, blocks.first_key[n] + value).at;
   }
   stream_batch batch;
   batch.count = 0;
   for (int row = 0; row < job.rows; ++row)
     for (int n = 0; n < blocks.count; ++n) {
-      const void* const at = halves_at(keys[n], row * p.stored.k.head);
+      const void* const at = element_at(keys[n], row * p.stored.k.head, p.stored.k.bytes);
       if (batch.count == room) {
         batch.next = at;
         attend_batch<Isa>(job, batch);
@@ -252,7 +160,7 @@ void attend_streams(const tile_job& job, const stream_blocks& blocks) {
       batch.from[batch.count] = blocks.from[n];
       batch.to[batch.count] = blocks.to[n];
       batch.at[batch.count++] = {row, blocks.opens_span && n == 0, blocks.first_key[n], at,
-                                 halves_at(values[n], row * p.stored.v.head)};
+                                 element_at(values[n], row * p.stored.v.head, p.stored.v.bytes)};
     }
   const int64_t next_block = smaller(blocks.first_key[blocks.count - 1] + block_keys, p.keys_end - 1);
   batch.next = stored_keys(p, job.kv_head, next_block).at;
