@@ -178,19 +178,19 @@ class values_of_units {
 
 template <class Isa>
 void attend_batch_of_bytes(const tile_job& job, stream_batch& batch) {
-  const plan& p = *job.p;
+  const stored_tensors& stored = job.p->stored;
   block b{};
   b.runs = batch.runs();
-  const auto scale_units = [&](auto scale) FOVEA_LAMBDA_INLINE {
+  const auto scale_units = [&](auto scale) {
     for (int i = 0; i < batch.count; ++i) {
       b.first_key = batch.at[i].first_key;
       scale(job, b, job.kv_head + batch.at[i].row, i, 1);
     }
   };
   score_units_of_bytes<Isa>(job, batch);
-  if (p.stored.k.scales.given) scale_units(scale_by_keys<Isa>);
+  if (stored.k.scales.given) scale_units(stored.as.tiles->scale_keys);
   weigh_units<Isa>(job, batch);
-  if (p.stored.v.scales.given) scale_units(scale_by_values<Isa>);
+  if (stored.v.scales.given) scale_units(stored.as.tiles->scale_weights);
   values_of_units<Isa>(job, batch, b).add();
 }
 
