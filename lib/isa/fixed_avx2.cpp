@@ -1,5 +1,5 @@
-// Integer attention with AVX2: sixteen registers; 6 rows x 16 lanes two deep take twelve, and so do 6 rows x
-// 8 lanes four deep in halves.
+// Integer attention with AVX2: sixteen registers; 6 rows x 16 lanes of bytes or two deep take twelve, and so do
+// 6 rows x 8 lanes four deep in halves.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_AVX2
@@ -47,7 +47,8 @@ using nibbles =
     nibble_product<nibble_dot, fixed_shape<4, 1, 1, 1>, fixed_shape<2, 1, 1, 1>, fixed_shape<1, 1, 1, 1>>;
 
 } // namespace
-// Prefill widens all panels once: a widening load has an instruction more than a plain one.
+// Prefill widens all panels once: a widening load of values has an instruction more than a plain one, and
+// products of bytes need a register more, which six rows do not leave.
 const fixed_kernel fixed_avx2_kernel = fixed_kernel_of<stored, arranged>(
     FOVEA_FIXED_AVX2, {avx2_panels::pack_keys, avx2_panels::pack_values},
     {avx2_panels::pack_key_words, avx2_panels::pack_value_words, sizeof(two_deep), sizeof(two_deep)}, 4);
