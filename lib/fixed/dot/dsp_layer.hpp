@@ -16,12 +16,11 @@
 namespace fovea::fixed {
 
 struct dsp_layer {
-  static constexpr int32_t run_depth = 256; // a run: the start of its sums, four times, then pairs
-  static constexpr int32_t start_words = dsp_start_words;
+  static constexpr int32_t run_depth = 256;
   static constexpr bool doubles_sums = true;
 
   static size_t row_bytes(int32_t depth) {
-    return static_cast<size_t>((depth + run_depth - 1) / run_depth * 4 * start_words + depth * 2);
+    return static_cast<size_t>((depth + run_depth - 1) / run_depth * 4 * dsp_run_words(0) + depth * 2);
   }
 
   FOVEA_HOT static const int32_t* take_row(const int8_t* x, int32_t in, int32_t depth, void* to) {
@@ -29,7 +28,7 @@ struct dsp_layer {
     const bool words = reinterpret_cast<uintptr_t>(x) % 4 == 0;
     for (int32_t c = 0; c < depth; c += run_depth) {
       int32_t* const start = at;
-      at += start_words;
+      at += 4;
       const int32_t end = smaller_of(c + run_depth, depth), whole = words ? smaller_of(in & -4, end) : c;
       int32_t sum = 0, i = c;
       for (; i < whole; i += 4) {
@@ -38,7 +37,8 @@ struct dsp_layer {
         put_pairs(bytes, at, sum);
       }
       for (; i < end; i += 4) put_pairs(some_bytes(x + i, in - i), at, sum);
-      start[0] = start[1] = start[2] = start[3] = sum;
+      dsp_put_four(start, sum);
+      at = dsp_put_four(at, dsp_run_end);
     }
     return static_cast<const int32_t*>(to);
   }
@@ -97,7 +97,7 @@ struct dsp_layer {
                                   int32_t* sums) {
     int32_t more[row_layer<dsp_layer>::block];
     for (int32_t from = run_depth; from < depth; from += run_depth) {
-      x += start_words + run_depth / 2;
+      x += dsp_run_words(run_depth);
       panels += 4 * run_depth;
       multiply_run(x, panels, smaller_of(depth - from, run_depth), depth, outputs, more);
       for (int32_t i = 0; i < outputs; ++i) sums[i] += more[i];

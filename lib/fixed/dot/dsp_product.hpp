@@ -17,7 +17,6 @@ namespace fovea::fixed {
 
 struct dsp_product {
   static constexpr int32_t run_depth = 512;
-  static constexpr int32_t start_words = dsp_start_words;
 
   static size_t tile_bytes(int32_t rows, int32_t depth) {
     return static_cast<size_t>(rows) * 4 * static_cast<size_t>(row_words(depth));
@@ -62,7 +61,7 @@ struct dsp_product {
  private:
   static constexpr uint32_t infinity = 0x7f800000u;
   static constexpr int32_t row_words(int32_t depth) {
-    return (depth + run_depth - 1) / run_depth * start_words + depth / 2;
+    return (depth + run_depth - 1) / run_depth * dsp_run_words(0) + depth / 2;
   }
 
   static constexpr float pushed = 12582912.0f; // rounds to nearest, halves to even
@@ -134,7 +133,7 @@ struct dsp_product {
   static FOVEA_COMPACT int32_t* put_row(int32_t depth, int32_t* to, Number number, Put put) {
     for (int32_t c = 0; c < depth;) {
       int32_t* const start = to;
-      to += start_words;
+      to += 4;
       int32_t sum = 0;
       const int32_t end = smaller_of(depth, c + run_depth);
       for (c = put(c, end, to, sum); c < end; c += 4, to += 2) {
@@ -144,7 +143,8 @@ struct dsp_product {
         to[0] = odd;
         to[1] = __ssub16(even, odd);
       }
-      start[0] = start[1] = start[2] = start[3] = sum;
+      dsp_put_four(start, sum);
+      to = dsp_put_four(to, dsp_run_end);
     }
     return to;
   }
@@ -165,7 +165,7 @@ struct dsp_product {
   FOVEA_COLD static void add_runs(const int32_t* x, const int8_t* panels, int32_t depth, ptrdiff_t apart,
                                   int32_t count, int32_t* sums) {
     for (int32_t from = run_depth; from < depth; from += run_depth) {
-      x += start_words + run_depth / 2;
+      x += dsp_run_words(run_depth);
       panels += 4 * run_depth;
       for (int32_t n = 0; n < count; ++n) {
         int32_t more[16];
