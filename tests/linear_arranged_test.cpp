@@ -115,6 +115,52 @@ TEST_CASE("linear_arranged_bits") {
   }
 }
 
+TEST_CASE("linear_arranged_steps_behind_sums") {
+  if (!core_has_it()) return;
+  enum class residual { none, apart, in_y };
+  struct {
+    int32_t in, out, rows;
+  } const cases[] = {{16, 16, 1},   {64, 344, 1}, {33, 346, 1}, {70, 100, 3},
+                     {600, 168, 2}, {20, 10, 1},  {172, 70, 2}};
+  for (const auto& c : cases) {
+    problem p(c.in, c.out, c.rows);
+    REQUIRE(p.arrange() == FOVEA_OK);
+    for (int32_t activation = 0; activation < FOVEA_ACTIVATION_END; ++activation)
+      for (const residual from : {residual::none, residual::apart, residual::in_y})
+        for (const bool has_bias : {false, true}) {
+          if (activation == FOVEA_SILU_TIMES && from != residual::none) continue; // refused
+          CAPTURE(c.in);
+          CAPTURE(c.out);
+          CAPTURE(activation);
+          CAPTURE(static_cast<int>(from));
+          const int32_t columns = activation == FOVEA_SILU_TIMES ? c.out / 2 : c.out;
+          const auto size = static_cast<size_t>(c.rows) * static_cast<size_t>(columns);
+          std::vector<float> y[2];
+          for (const int arranged : {0, 1}) {
+            fovea_linear layer = p.plain();
+            if (!has_bias) layer.bias = nullptr;
+            if (arranged) layer.packed = p.arranged.data();
+            if (arranged) layer.order = FOVEA_LINEAR_SMLAD;
+            guarded<float> to(size);
+            std::vector<float> added(size);
+            for (size_t i = 0; i < size; ++i)
+              to.data()[i] = added[i] = data::noise(7, static_cast<uint32_t>(i));
+            fovea_product call = {};
+            call.w = &layer, call.x.data = p.x.data(), call.y.data = to.data(), call.rows = c.rows;
+            call.activation = activation;
+            if (from == residual::apart) call.residual.data = added.data();
+            if (from == residual::in_y) call.residual.data = to.data();
+            guarded<unsigned char> scratch(fovea_multiply_scratch(&call), 1);
+            CHECK(fovea_multiply(&call, scratch.data(), scratch.size()) == FOVEA_OK);
+            CHECK(scratch.guards_hold());
+            CHECK(to.guards_hold());
+            y[arranged].assign(to.data(), to.data() + size);
+          }
+          CHECK(data::same_bits(y[0], y[1]));
+        }
+  }
+}
+
 TEST_CASE("linear_arranged_rows_of_zeros_and_of_no_numbers") {
   if (!core_has_it()) return;
   problem p(20, 16, 3);

@@ -54,7 +54,7 @@ bool is_zen5() { return cpu_has<read_cpu>(cpu_is_zen5); }
 
 const fixed_kernel* find_fixed_kernel(int32_t isa) { return find_in(kernels, isa); }
 const fixed_product* find_fixed_product(int32_t isa) { return find_in(products, isa); }
-const fixed_product* find_arranged_product(int32_t isa) {
+const arranged_product* find_arranged_product(int32_t isa) {
 #if FOVEA_WITH_FIXED_DSP
   if (find_in(products, isa)) return &fixed_dsp_arranged_product;
 #endif

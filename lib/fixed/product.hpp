@@ -29,13 +29,30 @@ struct fixed_product {
   // sums[row][sums_step] of `count` panels that lie `apart` bytes from each other.
   void (*multiply)(const void* tile, int32_t rows, int32_t depth, const int8_t* panels, ptrdiff_t apart,
                    int32_t count, int32_t* sums);
-  // fixed_scaling::quantize and `take` of one row in one; null: there is no faster way than both. The tile of
-  // several rows is that of each, one after the other.
-  float (*quantize)(const float* x, int32_t dim, int32_t depth, void* tile) = nullptr;
   // `count` panels of each stream for one row; null: this ISA reads one stream. Scales of outputs are read
   // with their panel and sums never leave registers, so that reading does not stop between panels.
   void (*multiply_two)(const void* tile, int32_t depth, float row_scale, ptrdiff_t apart, int32_t count,
                        const output_stream& first, const output_stream& second) = nullptr;
+};
+
+// Outputs of one row, by fours: y = float(sum) * (row_scale * scale of the output) + bias + residual, or y
+// times that, without a residual.
+struct row_outputs {
+  const unsigned char* panels;
+  int32_t first, count;         // multiples of 4; `first` in the panels
+  const float *bias, *residual; // null: none
+  float* y;                     // may be residual
+  bool times;
+  float* z; // [joined]: where outputs stand before bias, y or residual join them
+  static constexpr int32_t joined = 64;
+};
+
+// Weights of int8 in the order FOVEA_LINEAR_SMLAD: rows of floats become outputs, one row at a time. A row is
+// taken as fixed_scaling::quantize does, but in an order of its own.
+struct arranged_product {
+  size_t (*row_bytes)(int32_t depth); // a multiple of 4
+  float (*quantize)(const float* x, int32_t dim, int32_t depth, void* row);
+  void (*multiply)(const void* row, int32_t depth, float row_scale, const row_outputs& to);
 };
 
 // Weights of four bits, in panels that lie `apart`: a scale of 16 bits for each group and output, then the
@@ -98,8 +115,8 @@ struct fixed_layer {
 };
 
 const fixed_layer* find_fixed_layer(int32_t isa);
-const fixed_product* find_fixed_product(int32_t isa);    // null: this machine or this build has it not
-const fixed_product* find_arranged_product(int32_t isa); // of weights in the order FOVEA_LINEAR_SMLAD
+const fixed_product* find_fixed_product(int32_t isa); // null: this machine or this build has it not
+const arranged_product* find_arranged_product(int32_t isa);
 const fixed_scaling* find_fixed_scaling(int32_t isa);
 
 } // namespace fovea::fixed

@@ -46,8 +46,8 @@ const fixed_scaling fixed_helium_scaling = row_scaling_of<group_product<row_prod
 #elif FOVEA_WITH_FIXED_DSP
 const fixed_kernel fixed_dsp_kernel = compact_kernel_of<dsp_dot>(FOVEA_FIXED_DSP);
 const fixed_product fixed_dsp_product = row_product<dsp_dot>::exact(FOVEA_FIXED_DSP);
-const fixed_product fixed_dsp_arranged_product = {FOVEA_FIXED_DSP, dsp_product::tile_bytes, dsp_product::take,
-                                                  dsp_product::multiply, dsp_product::quantize};
+const arranged_product fixed_dsp_arranged_product = {dsp_product::row_bytes, dsp_product::quantize,
+                                                     dsp_product::multiply};
 const fixed_layer fixed_dsp_layer = row_layer<dsp_layer>::at(FOVEA_FIXED_DSP);
 const fixed_scaling fixed_dsp_scaling = row_scaling_of<group_product<row_product<dsp_dot>>>(FOVEA_FIXED_DSP);
 #elif FOVEA_WITH_FIXED_THUMB

@@ -15,6 +15,6 @@ namespace fovea::fixed {
 #include "isa/list.hpp"
 
 extern const fixed_kernel fixed_s16_kernel; // S16
-extern const fixed_product fixed_dsp_arranged_product;
+extern const arranged_product fixed_dsp_arranged_product;
 
 } // namespace fovea::fixed

@@ -111,8 +111,9 @@ int32_t make_linear_plan(const fovea_product* call, linear_plan& p) {
     p.product = fixed::find_fixed_product(call->fixed_isa);
     p.scaling = fixed::find_fixed_scaling(call->fixed_isa);
     if (!p.product) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_FIXED_ISA);
-    if (call->w->order == FOVEA_LINEAR_SMLAD) p.product = fixed::find_arranged_product(call->fixed_isa);
-    if (!p.product) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_PACKED);
+    const bool is_arranged = call->w->order == FOVEA_LINEAR_SMLAD;
+    p.arranged = is_arranged ? fixed::find_arranged_product(call->fixed_isa) : nullptr;
+    if (is_arranged && !p.arranged) return refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_PACKED);
   }
   return p.place < 0 ? refusal(FOVEA_UNSUPPORTED, FOVEA_ARG_ISA) : int32_t{FOVEA_OK};
 }

@@ -57,12 +57,6 @@ ptrdiff_t panel_bytes(const linear_plan& p) {
 }
 
 void quantize(const linear_plan& p, const float* x, const integer_tile& t) {
-  if (!t.groups && p.product->quantize) {
-    for (int32_t r = 0; r < t.rows; ++r, x += p.x_stride)
-      t.scales[r] = p.product->quantize(x, p.in, t.depth,
-                                        t.tiles + static_cast<size_t>(r) * p.product->tile_bytes(1, t.depth));
-    return;
-  }
   for (int32_t r = 0; r < t.rows; ++r, x += p.x_stride) {
     int8_t* const to = t.bytes + static_cast<ptrdiff_t>(r) * t.depth;
     if (!t.groups) {
@@ -234,10 +228,7 @@ size_t integer_scratch(const linear_plan& p, int32_t rows) {
 }
 
 int32_t multiply_integers(const linear_plan& p, const share& s, void* scratch, size_t size) {
-  if (!scratch) return refusal(FOVEA_NULL, FOVEA_ARG_SCRATCH);
-  byte_range bytes;
-  if (!range_of(scratch, size, bytes)) return refusal(FOVEA_OVERFLOW, FOVEA_ARG_SCRATCH);
-  if (meets_any(p, bytes)) return refusal(FOVEA_OVERLAP, FOVEA_ARG_SCRATCH);
+  if (const int32_t status = check_scratch(p, scratch, size)) return status;
   int32_t rows = rows_at_once(p, s);
   while (integer_scratch(p, rows) > size)
     if (--rows == 0) return refusal(FOVEA_TOO_SMALL, FOVEA_ARG_SCRATCH);

@@ -17,6 +17,10 @@ size_t integer_scratch(const linear_plan& p, int32_t rows);
 // A status: of the scratch, which must suffice for one row.
 int32_t multiply_integers(const linear_plan& p, const share& s, void* scratch, size_t size);
 
+// The same with weights in an order of their own.
+size_t arranged_scratch(const linear_plan& p, int32_t rows);
+int32_t multiply_arranged(const linear_plan& p, const share& s, void* scratch, size_t size);
+
 // Rows of weights that are packed as outputs at .. at + rows - 1. FOVEA_OK, or the reason to refuse a number.
 struct integer_rows {
   const unsigned char* data;

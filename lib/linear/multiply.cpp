@@ -46,6 +46,9 @@ int32_t fovea_multiply(const fovea_product* call, void* scratch, size_t size) {
   linear_plan p;
   if (const int32_t status = make_linear_plan(call, p)) return status;
   const share s = share_of(p);
+#if FOVEA_WITH_FIXED_DSP
+  if (is_integer(p.dtype) && p.arranged) return multiply_arranged(p, s, scratch, size);
+#endif
   if (is_integer(p.dtype)) return multiply_integers(p, s, scratch, size);
   if (s.from_row < s.to_row && s.from < s.to) multiply_floats(p, s);
   return FOVEA_OK;
@@ -55,5 +58,9 @@ size_t fovea_multiply_scratch(const fovea_product* call) {
   using namespace fovea::linear;
   linear_plan p;
   if (make_linear_plan(call, p) || !is_integer(p.dtype)) return 0;
-  return integer_scratch(p, rows_at_once(p, share_of(p)));
+  const int32_t rows = rows_at_once(p, share_of(p));
+#if FOVEA_WITH_FIXED_DSP
+  if (p.arranged) return arranged_scratch(p, rows);
+#endif
+  return integer_scratch(p, rows);
 }

@@ -26,6 +26,7 @@ struct linear_plan {
   int32_t place;                       // of the float kernel among the ISAs of this build: find_isa
   const fixed::fixed_product* product; // of weights of integers
   const fixed::fixed_scaling* scaling;
+  const fixed::arranged_product* arranged; // null: weights stand as they were packed
   footprint bytes;
 };
 

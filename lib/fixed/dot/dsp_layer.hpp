@@ -37,8 +37,8 @@ struct dsp_layer {
         put_pairs(bytes, at, sum);
       }
       for (; i < end; i += 4) put_pairs(some_bytes(x + i, in - i), at, sum);
-      dsp_put_four(start, sum);
-      at = dsp_put_four(at, dsp_run_end);
+      dsp_put_start(start, sum);
+      at = dsp_put_end(at);
     }
     return static_cast<const int32_t*>(to);
   }

@@ -18,20 +18,12 @@ namespace fovea::fixed {
 struct dsp_product {
   static constexpr int32_t run_depth = 512;
 
-  static size_t tile_bytes(int32_t rows, int32_t depth) {
-    return static_cast<size_t>(rows) * 4 * static_cast<size_t>(row_words(depth));
+  static size_t row_bytes(int32_t depth) {
+    return static_cast<size_t>((depth + run_depth - 1) / run_depth * 4 * dsp_run_words(0) + depth * 2);
   }
 
-  // The numbers of a row of bytes are those that a row of floats gives when it is quantised: at most 127.
-  static void take(const int8_t* x, ptrdiff_t step, int32_t rows, int32_t dim, int32_t depth, void* tile) {
-    int32_t* to = static_cast<int32_t*>(tile);
-    for (int32_t r = 0; r < rows; ++r, x += step)
-      to = put_row(depth, to, [&](int32_t c, int i) { return c + i < dim ? int32_t{x[c + i]} : 0; });
-  }
-
-  // fixed_scaling::quantize and take in one.
-  FOVEA_HOT static float quantize(const float* x, int32_t dim, int32_t depth, void* tile) {
-    int32_t* const to = static_cast<int32_t*>(tile);
+  FOVEA_HOT static float quantize(const float* x, int32_t dim, int32_t depth, void* row) {
+    int32_t* const to = static_cast<int32_t*>(row);
     const uint32_t size = largest(x, dim);
     if (size >= infinity) {
       put_row(depth, to, [](int32_t, int) { return 0; });
@@ -49,21 +41,31 @@ struct dsp_product {
     return scale;
   }
 
-  static void multiply(const void* tile, int32_t rows, int32_t depth, const int8_t* panels, ptrdiff_t apart,
-                       int32_t count, int32_t* sums) {
-    const int32_t* x = static_cast<const int32_t*>(tile);
-    for (int32_t r = 0; r < rows; ++r, x += row_words(depth), sums += sums_step) {
-      multiply_run(x, panels, depth < run_depth ? depth : run_depth, depth, apart, count, sums);
-      if (depth > run_depth) add_runs(x, panels, depth, apart, count, sums);
+  FOVEA_HOT static void multiply(const void* row, int32_t depth, float row_scale, const row_outputs& to) {
+    const bool joins = to.bias || to.residual || to.times;
+    place at = {reinterpret_cast<const int8_t*>(to.panels) + to.first * static_cast<ptrdiff_t>(depth),
+                16 * static_cast<ptrdiff_t>(depth),
+                nullptr,
+                to.y,
+                nullptr,
+                nullptr};
+    at.scales = floats_at(reinterpret_cast<const int8_t*>(to.panels) + at.numbers) + to.first;
+    float* y = to.y;
+    for (int32_t left = to.count, first = to.first, count; left > 0; left -= count, y += count, first = 0) {
+      count = joins ? smaller_of(row_outputs::joined - first, left) : left;
+      at.z = joins ? to.z : y;
+      at.end = at.z + count;
+      at.stop = at.z + smaller_of(16 - first, count);
+      if (FOVEA_WITH_MCU_FLOATS && depth <= run_depth)
+        multiply_run(static_cast<const int32_t*>(row), row_scale, at);
+      else
+        multiply_runs(static_cast<const int32_t*>(row), depth, row_scale, at);
+      if (joins) join(to, y, count);
     }
   }
 
  private:
   static constexpr uint32_t infinity = 0x7f800000u;
-  static constexpr int32_t row_words(int32_t depth) {
-    return (depth + run_depth - 1) / run_depth * dsp_run_words(0) + depth / 2;
-  }
-
   static constexpr float pushed = 12582912.0f; // rounds to nearest, halves to even
   static FOVEA_COMPACT int32_t smaller_of(int32_t a, int32_t b) { return a < b ? a : b; }
 
@@ -143,8 +145,8 @@ struct dsp_product {
         to[0] = odd;
         to[1] = __ssub16(even, odd);
       }
-      dsp_put_four(start, sum);
-      to = dsp_put_four(to, dsp_run_end);
+      dsp_put_start(start, sum);
+      to = dsp_put_end(to);
     }
     return to;
   }
@@ -156,24 +158,129 @@ struct dsp_product {
     return (low & 0xffff) | left_shift(high, 16);
   }
 
-  FOVEA_HOT static void multiply_run(const int32_t* x, const int8_t* panels, int32_t run, int32_t depth,
-                                     ptrdiff_t apart, int32_t count, int32_t* sums) {
-    for (; count > 0; --count, panels += apart, sums += 16)
-      dsp_multiply_run<8>(x, panels, run, depth, 16, sums);
+  static FOVEA_COMPACT const float* floats_at(const int8_t* p) {
+    return static_cast<const float*>(__builtin_assume_aligned(p, 4));
   }
-  // Runs of the row behind the first.
-  FOVEA_COLD static void add_runs(const int32_t* x, const int8_t* panels, int32_t depth, ptrdiff_t apart,
-                                  int32_t count, int32_t* sums) {
-    for (int32_t from = run_depth; from < depth; from += run_depth) {
-      x += dsp_run_words(run_depth);
-      panels += 4 * run_depth;
-      for (int32_t n = 0; n < count; ++n) {
-        int32_t more[16];
-        multiply_run(x, panels + n * apart, depth - from < run_depth ? depth - from : run_depth, depth, 0, 1,
-                     more);
-        for (int i = 0; i < 16; ++i) sums[16 * n + i] += more[i];
-      }
+  // Where the next outputs come from and go to.
+  struct place {
+    const int8_t* w;
+    ptrdiff_t numbers; // of a panel; its scales follow
+    const float* scales;
+    float *z, *stop, *end; // stop: of this panel
+
+    FOVEA_COMPACT void begin_panel() {
+      w = reinterpret_cast<const int8_t*>(scales);
+      scales = floats_at(w + numbers);
+      stop = z + smaller_of(16, static_cast<int32_t>(end - z));
     }
+  };
+
+#if FOVEA_WITH_MCU_FLOATS
+  static FOVEA_COMPACT void multiply_run(const int32_t* row, float row_scale, place& p) {
+    const int32_t* x = row;
+    const int8_t* w = p.w;
+    struct {
+      const float* scales;
+      float* z;
+    } at = {p.scales, p.z};
+    struct {
+      const int32_t* row;
+      float* stop;
+    } back = {row, p.stop};
+    asm volatile(
+        "2:\n" FOVEA_MULTIPLY_FOUR
+        "vmov s0, s1, r2, r3\n"
+        "vmov s2, s3, r4, r5\n"
+        "ldrd r2, r3, %[at]\n"
+        ".irp n, 0, 1, 2, 3\n"
+        "vcvt.f32.s32 s\\n, s\\n, #8\n"
+        ".endr\n"
+        "vldmia r2!, {s4-s7}\n"
+        ".irp n, 4, 5, 6, 7\n"
+        "vmul.f32 s\\n, %[scale], s\\n\n"
+        ".endr\n"
+        "vmul.f32 s0, s0, s4\n"
+        "vmul.f32 s1, s1, s5\n"
+        "vmul.f32 s2, s2, s6\n"
+        "vmul.f32 s3, s3, s7\n"
+        "vstmia r3!, {s0-s3}\n"
+        "strd r2, r3, %[at]\n"
+        "ldrd %[x], r4, %[back]\n"
+        "cmp r3, r4\n"
+        "bne 2b\n"
+        "ldr r5, %[end]\n" // of a panel: the next one begins behind its scales
+        "mov %[w], r2\n"
+        "ldr r4, %[numbers]\n"
+        "add r2, r2, r4\n"
+        "strd r2, r3, %[at]\n"
+        "add r4, r3, #64\n"
+        "cmp r4, r5\n"
+        "it hi\n"
+        "movhi r4, r5\n"
+        "str r4, %[stop]\n"
+        "cmp r3, r5\n"
+        "bne 2b\n"
+        : [x] "+r"(x), [w] "+r"(w), [at] "+m"(at), [back] "+m"(back), [stop] "+m"(back.stop)
+        : [numbers] "m"(p.numbers), [end] "m"(p.end), [scale] "t"(row_scale), [run_end] "i"(dsp_run_end)
+        : "r2", "r3", "r4", "r5", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7",
+          FOVEA_MULTIPLY_FOUR_CLOBBERS);
+    p.w = w;
+    p.scales = at.scales;
+  }
+#else
+  static void multiply_run(const int32_t*, float, place&) {} // never called
+#endif
+  FOVEA_COLD static void multiply_runs(const int32_t* row, int32_t depth, float row_scale, place& p) {
+    do {
+      const int32_t* x = row;
+      int32_t sums[4] = {};
+      for (int32_t left = depth; left > 0; left -= run_depth) {
+        const dsp_sums s = dsp_multiply_four(x, p.w);
+        sums[0] += s.a >> 8;
+        sums[1] += s.b >> 8;
+        sums[2] += s.c >> 8;
+        sums[3] += s.d >> 8;
+      }
+      for (const int32_t sum : sums) *p.z++ = static_cast<float>(sum) * (row_scale * *p.scales++);
+      if (p.z == p.stop) p.begin_panel();
+    } while (p.z != p.end);
+  }
+
+  static FOVEA_COMPACT void join(const row_outputs& to, float* y, int32_t count) {
+    const ptrdiff_t done = y - to.y;
+    if (to.bias) join_fours<false>(to.z, to.bias + done, to.times || to.residual ? to.z : y, count);
+    if (to.times) join_fours<true>(y, to.z, y, count);
+    if (to.residual) join_fours<false>(to.z, to.residual + done, y, count);
+  }
+  // to = a + b, or a * b, by fours. `to` may be one of them.
+  template <bool Times>
+  static FOVEA_COMPACT void join_fours(const float* a, const float* b, float* to, int32_t count) {
+    float* const end = to + count;
+#if FOVEA_WITH_MCU_FLOATS
+    asm volatile(
+        "1:\n"
+        "vldmia %[a]!, {s0-s3}\n"
+        "vldmia %[b]!, {s4-s7}\n"
+        ".if %c[times]\n"
+        "vmul.f32 s0, s0, s4\n"
+        "vmul.f32 s1, s1, s5\n"
+        "vmul.f32 s2, s2, s6\n"
+        "vmul.f32 s3, s3, s7\n"
+        ".else\n"
+        "vadd.f32 s0, s0, s4\n"
+        "vadd.f32 s1, s1, s5\n"
+        "vadd.f32 s2, s2, s6\n"
+        "vadd.f32 s3, s3, s7\n"
+        ".endif\n"
+        "vstmia %[to]!, {s0-s3}\n"
+        "cmp %[to], %[end]\n"
+        "bne 1b\n"
+        : [a] "+r"(a), [b] "+r"(b), [to] "+r"(to)
+        : [end] "r"(end), [times] "i"(Times)
+        : "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "cc", "memory");
+#else
+    for (; to != end; ++a, ++b, ++to) *to = Times ? *a * *b : *a + *b;
+#endif
   }
 };
 
