@@ -61,6 +61,8 @@ struct isa_defaults {
   static constexpr bool weighs_fours = false;
   // Plain floats: silu_fours(x, end, y) is SiLU of four numbers at a time.
   static constexpr bool activates_fours = false;
+  // Plain floats: add_fours(a, b, to, end) and multiply_fours(y, x, end), by numbers, four at a time.
+  static constexpr bool joins_fours = false;
   // Plain floats: multiply_panel(q, end, k, s) writes the scores of sixteen keys.
   static constexpr bool multiplies_panels = false;
   // Plain floats: sum_of_sixteen(x) is what sum_tree is of the same sixteen numbers.

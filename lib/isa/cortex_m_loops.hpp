@@ -296,6 +296,42 @@ struct cortex_m_loops : isa_defaults {
 #undef FOVEA_EACH
     // clang-format on
   }
+  // to = a + b, four numbers at a time up to `end`, which is a multiple of four away; all pointers move on.
+  // `to` may be one of them.
+  static constexpr bool joins_fours = true;
+  static FOVEA_INLINE void add_fours(const float*& a, const float*& b, float*& to, const float* end) {
+    __asm__ volatile(
+        "1:\n\t"
+        "vldmia %[a]!, {s0-s3}\n\t"
+        "vldmia %[b]!, {s4-s7}\n\t"
+        "vadd.f32 s0, s0, s4\n\t"
+        "vadd.f32 s1, s1, s5\n\t"
+        "vadd.f32 s2, s2, s6\n\t"
+        "vadd.f32 s3, s3, s7\n\t"
+        "vstmia %[to]!, {s0-s3}\n\t"
+        "cmp %[to], %[end]\n\t"
+        "bne 1b"
+        : [a] "+r"(a), [b] "+r"(b), [to] "+r"(to)
+        : [end] "r"(end)
+        : "cc", "memory", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7");
+  }
+  // y = y * x
+  static FOVEA_INLINE void multiply_fours(float*& y, const float*& x, const float* end) {
+    __asm__ volatile(
+        "1:\n\t"
+        "vldmia %[y], {s0-s3}\n\t"
+        "vldmia %[x]!, {s4-s7}\n\t"
+        "vmul.f32 s0, s0, s4\n\t"
+        "vmul.f32 s1, s1, s5\n\t"
+        "vmul.f32 s2, s2, s6\n\t"
+        "vmul.f32 s3, s3, s7\n\t"
+        "vstmia %[y]!, {s0-s3}\n\t"
+        "cmp %[y], %[end]\n\t"
+        "bne 1b"
+        : [y] "+r"(y), [x] "+r"(x)
+        : [end] "r"(end)
+        : "cc", "memory", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7");
+  }
 };
 
 } // namespace fovea::f32

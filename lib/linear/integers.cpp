@@ -110,7 +110,7 @@ fixed::group_job groups_of(const linear_plan& p, const integer_tile& t, const un
 }
 
 // The next `count` outputs from floats that stand as in their panels.
-void finish_outputs(const linear_plan& p, const integer_tile& t, const float* z, int32_t count,
+void finish_outputs(const linear_plan& p, const integer_tile& t, float* z, int32_t count,
                     outputs_left& left) {
   f32::finish_job& f = left.finish;
   f.z = z + left.from % 16;

@@ -63,11 +63,40 @@ __attribute__((noinline)) void finish_silu(const finish_job& job) {
   }
 }
 
+// to = a + b, where `to` may be one of them.
+template <class Isa>
+__attribute__((noinline)) void add_numbers(const float* a, const float* b, float* to, int32_t count) {
+  float* const end = to + count;
+  if (count >= 4) Isa::add_fours(a, b, to, to + (count & -4));
+  while (to != end) *to++ = *a++ + *b++;
+}
+// Steps that only join rows, by fours. Where something follows the bias, it joins z in place.
+template <class Isa>
+__attribute__((noinline)) void finish_by_fours(const finish_job& job) {
+  const int32_t count = job.count;
+  for (int32_t r = 0; r < job.rows; ++r) {
+    float *z = job.z + r * job.z_stride, *y = job.y + r * job.y_stride;
+    const float *bias = job.bias, *residual = job.residual ? job.residual + r * job.residual_stride : nullptr;
+    const bool is_gate = job.last_step == activation::times;
+    if (bias && (residual || is_gate)) add_numbers<Isa>(z, bias, z, count);
+    if (is_gate) {
+      const float *x = z, *const end = y + count;
+      if (count >= 4) Isa::multiply_fours(y, x, y + (count & -4));
+      for (; y != end; ++y) *y = *y * *x++;
+    } else if (residual || bias) {
+      add_numbers<Isa>(z, residual ? residual : bias, y, count);
+    } else {
+      for (int32_t c = 0; c < count; ++c) y[c] = z[c];
+    }
+  }
+}
+
 template <class Isa>
 void finish_rows(const finish_job& job) {
   using reg = typename Isa::reg;
   switch (job.last_step) {
     case activation::none:
+      if constexpr (Isa::joins_fours) return finish_by_fours<Isa>(job);
       return finish_with<Isa, 4>(job, [](const finished<Isa, 4>& x, auto) FOVEA_LAMBDA_INLINE { return x; });
     case activation::relu:
       return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return relu<Isa>(x); });
@@ -80,6 +109,7 @@ void finish_rows(const finish_job& job) {
         if (!job.bias && !job.residual) return finish_silu<Isa>(job);
       return finish_each<Isa>(job, [](reg x) FOVEA_LAMBDA_INLINE { return silu<Isa>(x); });
     case activation::times:
+      if constexpr (Isa::joins_fours) return finish_by_fours<Isa>(job);
       return finish_with<Isa, 4>(
           job, [](const finished<Isa, 4>& x, auto y) FOVEA_LAMBDA_INLINE { return y() * x; });
   }

@@ -68,7 +68,7 @@ struct strip {
 
 // Sums of a tile: of `count` rows from `row` on, by `width` outputs from `c` on.
 struct tile_sums {
-  const float* z;
+  float* z;
   int32_t row, count, c, width;
 };
 
