@@ -35,16 +35,11 @@ struct fixed_product {
                        const output_stream& first, const output_stream& second) = nullptr;
 };
 
-// Outputs of one row, by fours: y = float(sum) * (row_scale * scale of the output) + bias + residual, or y
-// times that, without a residual.
+// Outputs of one row, by fours: y = float(sum) * (row_scale * scale of the output).
 struct row_outputs {
   const unsigned char* panels;
-  int32_t first, count;         // multiples of 4; `first` in the panels
-  const float *bias, *residual; // null: none
-  float* y;                     // may be residual
-  bool times;
-  float* z; // [joined]: where outputs stand before bias, y or residual join them
-  static constexpr int32_t joined = 64;
+  int32_t first, count; // multiples of 4; `first` in the panels
+  float* y;
 };
 
 // Weights of int8 in the order FOVEA_LINEAR_SMLAD: rows of floats become outputs, one row at a time. A row is

@@ -38,7 +38,7 @@ struct dsp_layer {
       }
       for (; i < end; i += 4) put_pairs(some_bytes(x + i, in - i), at, sum);
       dsp_put_start(start, sum);
-      at = dsp_put_end(at);
+      at = dsp_put_end(at, only_run);
     }
     return static_cast<const int32_t*>(to);
   }

@@ -5,13 +5,17 @@
 
 namespace fovea::fixed {
 
-// A run of a row: the start of its sums, four times, then pairs, then an end that no pair can be, in four
-// words, because the loop loads as many at once.
-constexpr int32_t dsp_run_end = INT32_MIN;
+// A run of a row: the start of its sums, four times, then pairs, then an end in four words, because the loop
+// loads as many at once. Ends are greater than all pairs.
+enum dsp_run_end : int32_t {
+  only_run = 1 << 30,
+  run_before_others = only_run + (1 << 24),
+  last_of_runs = only_run + (2 << 24)
+};
 constexpr int32_t dsp_run_words(int32_t depth) { return 4 + depth / 2 + 4; }
 FOVEA_COMPACT void dsp_put_start(int32_t* run, int32_t sum) { run[0] = run[1] = run[2] = run[3] = sum; }
-FOVEA_COMPACT int32_t* dsp_put_end(int32_t* to) {
-  *to = dsp_run_end;
+FOVEA_COMPACT int32_t* dsp_put_end(int32_t* to, int32_t end) {
+  *to = end;
   return to + 4;
 }
 
@@ -45,8 +49,8 @@ struct dsp_sums {
   "fovea_four_deep r8, r9\n"           \
   "ldmia %[x]!, {r6-r9}\n"             \
   ".endr\n"                            \
-  "cmp r6, %[run_end]\n"               \
-  "bne 1b\n"                           \
+  "cmp r6, %[only]\n"                  \
+  "blt 1b\n"                           \
   ".purgem fovea_four_deep\n"          \
   "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
 #define FOVEA_MULTIPLY_FOUR_CLOBBERS "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory"
@@ -55,7 +59,7 @@ FOVEA_COMPACT dsp_sums dsp_multiply_four(const int32_t*& x, const int8_t*& w) {
   register int32_t a asm("r2"), b asm("r3"), c asm("r4"), d asm("r5");
   asm volatile(FOVEA_MULTIPLY_FOUR
                : [x] "+r"(x), [w] "+r"(w), "=r"(a), "=r"(b), "=r"(c), "=r"(d)
-               : [run_end] "i"(dsp_run_end)
+               : [only] "i"(only_run)
                : FOVEA_MULTIPLY_FOUR_CLOBBERS);
   return {a, b, c, d};
 }
