@@ -63,6 +63,8 @@ struct isa_defaults {
   static constexpr bool activates_fours = false;
   // Plain floats: add_fours(a, b, to, end) and multiply_fours(y, x, end), by numbers, four at a time.
   static constexpr bool joins_fours = false;
+  // Plain floats: largest_of_fours(s, end, peak) is Isa::max of them all, four at a time.
+  static constexpr bool compares_fours = false;
   // Plain floats: multiply_panel(q, end, k, s) writes the scores of sixteen keys.
   static constexpr bool multiplies_panels = false;
   // Plain floats: sum_of_sixteen(x) is what sum_tree is of the same sixteen numbers.

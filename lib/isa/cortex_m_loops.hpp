@@ -63,6 +63,28 @@ struct cortex_m_loops : isa_defaults {
           "s13", "s14", "s15", "s16", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31");
     // clang-format on
   }
+  // The largest of `peak` and of numbers up to `end`, which is a multiple of four away, as by max; s moves on.
+  static constexpr bool compares_fours = true;
+  static FOVEA_INLINE float largest_of_fours(const float*& s, const float* end, float peak) {
+    // clang-format off
+#define FOVEA_LARGER(x) \
+  "vcmp.f32 " x ", %[peak]\n\t" "vmrs APSR_nzcv, fpscr\n\t" "it pl\n\t" "vmovpl.f32 %[peak], " x "\n\t"
+    __asm__ volatile(
+        "1:\n\t"
+        "vldmia %[s]!, {s0-s3}\n\t"
+        FOVEA_LARGER("s0")
+        FOVEA_LARGER("s1")
+        FOVEA_LARGER("s2")
+        FOVEA_LARGER("s3")
+        "cmp %[s], %[end]\n\t"
+        "bne 1b"
+        : [s] "+r"(s), [peak] "+t"(peak)
+        : [end] "r"(end)
+        : "cc", "memory", "s0", "s1", "s2", "s3");
+#undef FOVEA_LARGER
+    // clang-format on
+    return peak;
+  }
   // The sum of sixteen lanes as one fixed tree: i + (i + 8), then + 4, + 2, + 1.
   static constexpr bool sums_lanes = true;
   static FOVEA_INLINE float sum_of_sixteen(const float* x) {
@@ -176,11 +198,9 @@ struct cortex_m_loops : isa_defaults {
         "vmov r2, r3, s4, s5\n\t"
         "vmov r4, r5, s6, s7\n\t"
         "cmp r2, %[least]\n\t"
-        "it gt\n\t"
+        "ittt gt\n\t"
         "cmpgt r3, %[least]\n\t"
-        "it gt\n\t"
         "cmpgt r4, %[least]\n\t"
-        "it gt\n\t"
         "cmpgt r5, %[least]\n\t"
         "ble 2f\n\t"
         FOVEA_EACH(FOVEA_INTEGER)
@@ -247,11 +267,9 @@ struct cortex_m_loops : isa_defaults {
         "vmov r2, r3, s4, s5\n\t"
         "vmov r4, r5, s6, s7\n\t"
         "cmp r2, %[farthest]\n\t"
-        "it le\n\t"
+        "ittt le\n\t"
         "cmple r3, %[farthest]\n\t"
-        "it le\n\t"
         "cmple r4, %[farthest]\n\t"
-        "it le\n\t"
         "cmple r5, %[farthest]\n\t"
         "bgt 2f\n\t"
         FOVEA_EACH(FOVEA_INTEGER)

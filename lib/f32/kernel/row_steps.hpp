@@ -183,7 +183,12 @@ struct row_steps {
   }
 
   static float largest(const float* s, const float* end, float peak) {
-    by_fours(static_cast<int>(end - s), [&]() FOVEA_LAMBDA_INLINE { peak = Isa::max(*s++, peak); });
+    if constexpr (Isa::compares_fours) {
+      if (end - s >= 4) peak = Isa::largest_of_fours(s, s + ((end - s) & -4), peak);
+      for (; s < end; ++s) peak = Isa::max(*s, peak);
+    } else {
+      by_fours(static_cast<int>(end - s), [&]() FOVEA_LAMBDA_INLINE { peak = Isa::max(*s++, peak); });
+    }
     return peak;
   }
   // What weights are relative to: the even number nearest to the largest score.
