@@ -60,7 +60,7 @@ struct dsp_product {
                {floats_at(panel + numbers) + to.first, to.y},
                numbers,
                to.y + to.count};
-    multiply_fours(x, row_scale, w, p);
+    multiply_panels(x, row_scale, w, p);
   }
 
  private:
@@ -161,7 +161,7 @@ struct dsp_product {
     float* end;
   };
 
-  static FOVEA_COMPACT void multiply_fours(const int32_t* x, float row_scale, const int8_t* w, place& p) {
+  static FOVEA_COMPACT void multiply_panels(const int32_t* x, float row_scale, const int8_t* w, place& p) {
 #if FOVEA_WITH_MCU_FLOATS
     struct {
       int32_t a, b;
@@ -208,17 +208,17 @@ struct dsp_product {
                  "add r9, r9, r3, asr #8\n"
                  "add r10, r10, r4, asr #8\n"
                  "add r11, r11, r5, asr #8\n"
-                 "cmp r6, %[last]\n"
+                 "cmp r6, %[last]\n" // decides behind the stores, too
                  "bne 5f\n"
                  "vmov s0, s1, r8, r9\n"
                  "vmov s2, s3, r10, r11\n"
                  ".irp n, 0, 1, 2, 3\n"
                  "vcvt.f32.s32 s\\n, s\\n\n"
                  ".endr\n"
-                 "movs r8, #0\n"
-                 "movs r9, #0\n"
-                 "movs r10, #0\n"
-                 "movs r11, #0\n"
+                 "mov r8, #0\n"
+                 "mov r9, #0\n"
+                 "mov r10, #0\n"
+                 "mov r11, #0\n"
                  "5:\n"
                  "strd r8, r9, %[low]\n"
                  "strd r10, r11, %[high]\n"
