@@ -66,18 +66,27 @@ FOVEA_COMPACT dsp_sums dsp_multiply_four(const int32_t*& x, const int8_t*& w) {
 
 // Sums of `outputs` (by fours), shifted down.
 template <int Down>
-FOVEA_COMPACT void dsp_multiply_run(const int32_t* x, const int8_t* panels, int32_t run, int32_t depth,
+FOVEA_COMPACT void dsp_multiply_run(const int32_t* x, const int8_t* w, int32_t run, int32_t depth,
                                     int32_t outputs, int32_t* sums) {
-  const int32_t* const last = sums + outputs;
-  do {
-    const int32_t* at = x;
-    const dsp_sums s = dsp_multiply_four(at, panels);
-    *sums++ = s.a >> Down;
-    *sums++ = s.b >> Down;
-    *sums++ = s.c >> Down;
-    *sums++ = s.d >> Down;
-    panels += 4 * (depth - run);
-  } while (sums != last);
+  const int32_t *const first = x, *const last = sums + outputs;
+  const int32_t skip = 4 * (depth - run);
+  asm volatile(
+      "2:\n" FOVEA_MULTIPLY_FOUR
+      "ldr r6, %[sums]\n"
+      ".irp n, r2, r3, r4, r5\n"
+      "asr \\n, \\n, %[down]\n"
+      ".endr\n"
+      "stmia r6!, {r2-r5}\n"
+      "str r6, %[sums]\n"
+      "ldr %[x], %[first]\n"
+      "ldr r7, %[skip]\n"
+      "ldr r8, %[last]\n"
+      "add %[w], %[w], r7\n"
+      "cmp r6, r8\n"
+      "bne 2b\n"
+      : [x] "+r"(x), [w] "+r"(w), [sums] "+m"(sums)
+      : [first] "m"(first), [skip] "m"(skip), [last] "m"(last), [down] "i"(Down), [only] "i"(only_run)
+      : "r2", "r3", "r4", "r5", FOVEA_MULTIPLY_FOUR_CLOBBERS);
 }
 
 } // namespace fovea::fixed
