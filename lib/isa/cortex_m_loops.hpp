@@ -21,7 +21,8 @@
 namespace fovea::f32 {
 
 struct cortex_m_loops : isa_defaults {
-  // The scores of a panel of keys: of sixteen chains, which begin with 0. All pointers move on.
+  // The scores of a panel of keys: of sixteen chains, which begin with 0, by two numbers of q a turn. All
+  // pointers move on.
   static constexpr bool multiplies_panels = true;
   static FOVEA_INLINE void multiply_panel(const float* q, const float* end, const float*& k, float*& s) {
     // clang-format off
@@ -33,9 +34,13 @@ struct cortex_m_loops : isa_defaults {
         "vmov s8, s9, %[zero], %[zero]\n\t"
         "vmov s10, s11, %[zero], %[zero]\n\t"
         "vmov s12, s13, %[zero], %[zero]\n\t"
-        "vmov s14, s15, %[zero], %[zero]\n"
+        "vmov s14, s15, %[zero], %[zero]\n\t"
+        "tst %[odd], #1\n\t"
+        "beq 1f\n\t"
+        "vldmia %[q]!, {s17}\n\t"
+        "b 2f\n"
         "1:\n\t"
-        "vldmia %[q]!, {s16}\n\t"
+        "vldmia %[q]!, {s16-s17}\n\t"
         "vldmia %[k]!, {s24-s31}\n\t"
         "vfma.f32 s0, s16, s24\n\t"
         "vfma.f32 s1, s16, s25\n\t"
@@ -54,13 +59,32 @@ struct cortex_m_loops : isa_defaults {
         "vfma.f32 s13, s16, s29\n\t"
         "vfma.f32 s14, s16, s30\n\t"
         "vfma.f32 s15, s16, s31\n\t"
+        "2:\n\t"
+        "vldmia %[k]!, {s24-s31}\n\t"
+        "vfma.f32 s0, s17, s24\n\t"
+        "vfma.f32 s1, s17, s25\n\t"
+        "vfma.f32 s2, s17, s26\n\t"
+        "vfma.f32 s3, s17, s27\n\t"
+        "vfma.f32 s4, s17, s28\n\t"
+        "vfma.f32 s5, s17, s29\n\t"
+        "vfma.f32 s6, s17, s30\n\t"
+        "vfma.f32 s7, s17, s31\n\t"
+        "vldmia %[k]!, {s24-s31}\n\t"
+        "vfma.f32 s8, s17, s24\n\t"
+        "vfma.f32 s9, s17, s25\n\t"
+        "vfma.f32 s10, s17, s26\n\t"
+        "vfma.f32 s11, s17, s27\n\t"
+        "vfma.f32 s12, s17, s28\n\t"
+        "vfma.f32 s13, s17, s29\n\t"
+        "vfma.f32 s14, s17, s30\n\t"
+        "vfma.f32 s15, s17, s31\n\t"
         "cmp %[q], %[end]\n\t"
         "bne 1b\n\t"
         "vstmia %[s]!, {s0-s15}"
         : [q] "+r"(q), [k] "+r"(k), [s] "+r"(s)
-        : [end] "r"(end), [zero] "r"(0)
+        : [end] "r"(end), [zero] "r"(0), [odd] "r"(end - q)
         : "cc", "memory", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12",
-          "s13", "s14", "s15", "s16", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31");
+          "s13", "s14", "s15", "s16", "s17", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31");
     // clang-format on
   }
   // The largest of `peak` and of numbers up to `end`, which is a multiple of four away, as by max; s moves on.
