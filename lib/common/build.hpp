@@ -30,6 +30,9 @@
 // flags that a condition after the loop still reads, so that a loop by two always takes one step more. On
 // other cores this changes nothing.
 #pragma GCC optimize("no-branch-count-reg")
+#ifdef __OPTIMIZE__
+#pragma GCC optimize("omit-frame-pointer") // assembly needs all registers but one
+#endif
 #endif
 #endif
 
@@ -39,10 +42,11 @@
 // FOVEA_SOURCE_FOR_SIZE.
 #if !FOVEA_HAS_SYSTEM && defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && \
     defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && __ARM_ARCH >= 7
-#define FOVEA_FOR_SPEED __attribute__((optimize("O2", "fp-contract=off", "no-branch-count-reg")))
+#define FOVEA_FOR_SPEED \
+  __attribute__((optimize("O2", "fp-contract=off", "no-branch-count-reg", "omit-frame-pointer")))
 #define FOVEA_FOR_SIZE __attribute__((optimize("no-move-loop-invariants", "no-schedule-insns2")))
 #if !FOVEA_EXACT_FLAGS && !defined(FOVEA_SOURCE_FOR_SPEED)
-#pragma GCC optimize("Os", "fp-contract=off", "no-branch-count-reg")
+#pragma GCC optimize("Os", "fp-contract=off", "no-branch-count-reg", "omit-frame-pointer")
 #endif
 #ifdef FOVEA_SOURCE_FOR_SIZE
 // In validation, whose loops are short, these optimisations only take flash: 2 % of an integer call.

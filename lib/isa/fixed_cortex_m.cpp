@@ -3,6 +3,10 @@
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_CORTEX_M
+#if (FOVEA_WITH_FIXED_DSP && !defined(__OPTIMIZE__)) || \
+    (FOVEA_WITH_FIXED_THUMB && (!defined(__OPTIMIZE__) || defined(__OPTIMIZE_SIZE__)))
+#error "assembly needs more registers: compile this file with -O2, or all with -DFOVEA_WITHOUT_ASSEMBLY=1"
+#endif
 #include "fixed/row_product.hpp"
 #include "isa/fixed_table.hpp"
 #if FOVEA_WITH_FIXED_HELIUM
