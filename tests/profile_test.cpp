@@ -13,17 +13,23 @@ namespace {
 const fovea::f32::core_profile profiles[] = {fovea::f32::zen5_profile, fovea::f32::zen4_profile,
                                              fovea::f32::amd_profile, fovea::f32::other_profile};
 
-// The results of a call as a core of this profile computes them, in its own best scratch or in the least.
+// The results of a call as a core of this profile computes them, in its own best scratch or in the least, which
+// each part finds as it was.
 std::vector<float> solve_as(const fovea::f32::core_profile& core, problem& p, const fovea_attention& a,
-                            bool least) {
+                            bool least, int32_t parts = 1) {
   fovea::f32::plan plan;
   REQUIRE(fovea::f32::make_plan(&a, plan, nullptr) == FOVEA_OK);
   plan.core = core;
   data::guarded<unsigned char> scratch(least ? fovea::f32::least_scratch(plan)
                                              : fovea::f32::best_scratch(plan));
   p.wipe_results();
-  CHECK(fovea::f32::attend(plan, scratch.data(), scratch.size()) == FOVEA_OK);
-  CHECK((scratch.guards_hold() && p.only_results_written()));
+  plan.parts = parts;
+  for (plan.part = 0; plan.part < parts; ++plan.part) {
+    scratch.wipe();
+    CHECK(fovea::f32::attend(plan, scratch.data(), scratch.size()) == FOVEA_OK);
+    CHECK(scratch.guards_hold());
+  }
+  CHECK(p.only_results_written());
   return p.results();
 }
 
@@ -48,6 +54,26 @@ TEST_CASE("every_profile_gives_the_same_bits") {
         CHECK(data::same_bits(expected, numerics::attend(a)));
       for (const fovea::f32::core_profile& core : profiles)
         for (const bool least : {false, true}) CHECK(data::same_bits(solve_as(core, p, a, least), expected));
+    });
+  }
+}
+
+TEST_CASE("parts_of_one_or_two_rows_give_the_same_bits_with_every_profile") {
+  const shape table[] = {
+      shape("four rows a KV head, units of one row").heads(8, 2).dims(16, 20).lengths(1, 2100),
+      shape("four rows a KV head, units of two rows").heads(4, 1).dims(32).lengths(1, 1100).lse(),
+      shape("three rows a KV head, causal").heads(2).dims(12, 16).lengths(3, 1200).causal(),
+  };
+  for (const shape& s : table) {
+    INFO(doctest::String(s.why));
+    problem p(s);
+    isas::for_each([&](int32_t isa) {
+      const fovea_attention a = p.call(isa);
+      const std::vector<float> expected = solve(p, a);
+      for (const fovea::f32::core_profile& core : profiles)
+        for (const int32_t parts : {2, 3, 5, 8})
+          for (const bool least : {false, true})
+            CHECK(data::same_bits(solve_as(core, p, a, least, parts), expected));
     });
   }
 }

@@ -48,7 +48,10 @@ class tiles {
   }
 
  private:
-  void call(const tile_job& job) const {
+  // A part may leave one or two rows of three or four. Shapes of four would read what the others see, which
+  // nobody wrote.
+  void call(tile_job job) const {
+    if (job.rows < 3) job.chosen.four_row_tiles = false;
     tiles_at(p_.isa).attend(job);
     if (p_.stored.out.dtype != FOVEA_F32 && !job.pieces.count) p_.stored.as.tiles->write_rows(job);
   }
