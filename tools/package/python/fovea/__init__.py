@@ -126,8 +126,10 @@ def _set_options(
     if mask is not None and bias is not None:
         raise ValueError("mask and bias are given: a call takes one of them")
     if mask is not None or bias is not None:
-        keep.append(_rows_of_mask(mask, bias, heads, queries, None))
-        rows = keep[-1]
+        rows = _rows_of_mask(mask, bias, heads, queries, None)
+        if rows.shape[-1] == 0:  # the library would take 0 columns for all keys
+            rows = np.full((*rows.shape[:-1], 1), 0 if bias is None else -np.inf, rows.dtype)
+        keep.append(rows)
         a.mask.is_bias, a.mask.keys = int(bias is not None), rows.shape[-1]
         _set_mask(a.mask, rows)
 

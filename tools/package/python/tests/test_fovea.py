@@ -219,6 +219,9 @@ def test_masks_of_any_rank():
         assert np.array_equal(out, fovea.attend(q, k, v, mask=np.broadcast_to(mask, shape)))
     seen = fovea.attend(q, k[:, :40], v[:, :40])
     assert np.array_equal(seen, fovea.attend(q, k, v, mask=np.ones((6, 40), bool))), "keys behind are masked"
+    for hidden in ({"mask": np.ones((6, 0), bool)}, {"bias": np.ones(0, np.float32)}):
+        assert not fovea.attend(q, k, v, **hidden).any(), "all keys are behind"
+    assert not fovea.attend(q, k[:, :0], v[:, :0], mask=np.ones((6, 0), bool)).any()
 
 
 def test_a_library_of_another_version_is_refused(tmp_path):
