@@ -129,6 +129,7 @@ TEST_CASE("every_profile_gives_the_same_bits_of_stored_keys_and_values") {
           .lengths(1, 530)
           .sinks()
           .lse(),
+      shape("streams: sixteen heads, as many as scratch has rows").heads(16).dims(8, 64).lengths(1, 530),
       shape("streams of bytes: 80 columns, a mask")
           .heads(3)
           .dims(16, 80)
