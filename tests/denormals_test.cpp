@@ -1,5 +1,5 @@
-// Where denormals are promised: an ISA that keeps them returns their bits, one that flushes them takes them for
-// zeros, and the least normal number is no denormal to either. docs/numerics.md, section 7.
+// Where denormals are promised: an ISA that keeps them returns their bits, one that flushes them takes them
+// for zeros, and the least normal number is no denormal to either. docs/numerics.md, section 7.
 #include <doctest/doctest.h>
 
 #include <cmath>

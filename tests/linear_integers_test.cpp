@@ -132,8 +132,9 @@ TEST_CASE("linear_integers_bits_of_many_rows_and_wide_layers") {
 }
 
 // One row reads the first and the second half of its outputs as two streams of memory: outputs that do not
-// divide, the least of them, few inputs, what takes one stream, and the most int4 groups whose scales are held,
-// and more. Streams write their outputs themselves: with and without a bias, and a residual, which may be y.
+// divide, the least of them, few inputs, what takes one stream, and the most int4 groups whose scales are
+// held, and more. Streams write their outputs themselves: with and without a bias, and a residual, which may
+// be y.
 TEST_CASE("linear_integers_bits_of_one_row_and_two_streams") {
   struct {
     int32_t in, out, parts;

@@ -2,6 +2,8 @@
 // tested on every machine.
 #include <doctest/doctest.h>
 
+#include <initializer_list>
+
 #include "isas.hpp"
 #include "lib/f32/workspace.hpp"
 #include "numerics.hpp"
@@ -13,8 +15,8 @@ namespace {
 const fovea::f32::core_profile profiles[] = {fovea::f32::zen5_profile, fovea::f32::zen4_profile,
                                              fovea::f32::amd_profile, fovea::f32::other_profile};
 
-// The results of a call as a core of this profile computes them, in its own best scratch or in the least, which
-// each part finds as it was.
+// The results of a call as a core of this profile computes them, in its own best scratch or in the least,
+// which each part finds as it was.
 std::vector<float> solve_as(const fovea::f32::core_profile& core, problem& p, const fovea_attention& a,
                             bool least, int32_t parts = 1) {
   fovea::f32::plan plan;
@@ -33,6 +35,21 @@ std::vector<float> solve_as(const fovea::f32::core_profile& core, problem& p, co
   return p.results();
 }
 
+void check_profiles(const shape& s, std::initializer_list<int32_t> all_parts) {
+  INFO(doctest::String(s.why));
+  problem p(s);
+  isas::for_each([&](int32_t isa) {
+    const fovea_attention a = p.call(isa);
+    const std::vector<float> expected = solve(p, a);
+    if (isas::promises_bits(isa) && isas::keeps_denormals(isa))
+      CHECK(data::same_bits(expected, numerics::attend(a)));
+    for (const fovea::f32::core_profile& core : profiles)
+      for (const int32_t parts : all_parts)
+        for (const bool least : {false, true})
+          CHECK(data::same_bits(solve_as(core, p, a, least, parts), expected));
+  });
+}
+
 } // namespace
 
 TEST_CASE("every_profile_gives_the_same_bits") {
@@ -44,18 +61,7 @@ TEST_CASE("every_profile_gives_the_same_bits") {
       shape("two queries of two heads, causal").heads(4, 2).dims(48).lengths(2, 270).causal(),
       shape("prefill").heads(2).dims(32).lengths(61, 80).causal(),
   };
-  for (const shape& s : table) {
-    INFO(doctest::String(s.why));
-    problem p(s);
-    isas::for_each([&](int32_t isa) {
-      const fovea_attention a = p.call(isa);
-      const std::vector<float> expected = solve(p, a);
-      if (isas::promises_bits(isa) && isas::keeps_denormals(isa))
-        CHECK(data::same_bits(expected, numerics::attend(a)));
-      for (const fovea::f32::core_profile& core : profiles)
-        for (const bool least : {false, true}) CHECK(data::same_bits(solve_as(core, p, a, least), expected));
-    });
-  }
+  for (const shape& s : table) check_profiles(s, {1});
 }
 
 TEST_CASE("parts_of_one_or_two_rows_give_the_same_bits_with_every_profile") {
@@ -64,18 +70,7 @@ TEST_CASE("parts_of_one_or_two_rows_give_the_same_bits_with_every_profile") {
       shape("four rows a KV head, units of two rows").heads(4, 1).dims(32).lengths(1, 1100).lse(),
       shape("three rows a KV head, causal").heads(2).dims(12, 16).lengths(3, 1200).causal(),
   };
-  for (const shape& s : table) {
-    INFO(doctest::String(s.why));
-    problem p(s);
-    isas::for_each([&](int32_t isa) {
-      const fovea_attention a = p.call(isa);
-      const std::vector<float> expected = solve(p, a);
-      for (const fovea::f32::core_profile& core : profiles)
-        for (const int32_t parts : {2, 3, 5, 8})
-          for (const bool least : {false, true})
-            CHECK(data::same_bits(solve_as(core, p, a, least, parts), expected));
-    });
-  }
+  for (const shape& s : table) check_profiles(s, {2, 3, 5, 8});
 }
 
 TEST_CASE("every_profile_gives_the_same_bits_of_stored_keys_and_values") {

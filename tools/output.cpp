@@ -47,7 +47,8 @@ fs::path target_of(const std::string& path) {
   return target;
 }
 
-// A new file in the folder of its target, until it is renamed. A file that was there before is never used for it.
+// A new file in the folder of its target, until it is renamed. A file that was there before is never used for
+// it.
 class staged_file {
  public:
   staged_file(const output_file& file, const fs::path& target) : path_(file.path), target_(target) {

@@ -21,8 +21,8 @@ double number_of(const saved_object& o, const char* name) { // 0 = null, missing
   return text.empty() ? 0 : std::atof(text.c_str());
 }
 
-// Multiply-adds of attention: one for each element of a key or value, for each query that sees it. Other works
-// have 0.
+// Multiply-adds of attention: one for each element of a key or value, for each query that sees it. Other
+// works have 0.
 double macs_of(const saved_object& o) {
   const double queries = number_of(o, "queries"), keys = number_of(o, "keys");
   const double pairs = text_of(o, "causal") == "true"

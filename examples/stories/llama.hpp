@@ -1,5 +1,6 @@
 // A model as transformers saves it: config.json and model.safetensors of Llama, or of a model that differs
-// only in sizes and in biases of W_Q, W_K and W_V, as Qwen2 does. Both files are in memory. Nothing is copied.
+// only in sizes and in biases of W_Q, W_K and W_V, as Qwen2 does. Both files are in memory. Nothing is
+// copied.
 //
 // Files may come from anybody: each tensor must have the shape that the configuration gives it, and finite
 // numbers. A tensor that this decoder has no use for is refused, because the model would be another.

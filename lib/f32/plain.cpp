@@ -1,5 +1,5 @@
-// The plain call: a kernel of its own, that is small. Where a core has vectors, it is for calls that have little
-// scratch; others take the kernels of fovea_attend, with the same bits.
+// The plain call: a kernel of its own, that is small. Where a core has vectors, it is for calls that have
+// little scratch; others take the kernels of fovea_attend, with the same bits.
 #include "common/build.hpp"
 
 #include "f32/plain.hpp"

@@ -10,8 +10,8 @@ namespace fovea::f32 {
 enum class activation : int8_t { none, relu, gelu, gelu_tanh, silu, times };
 
 // y = activation(z + bias) + residual for `rows` rows of `count` columns; all pointers are of the first
-// column. z may be overwritten; up to 16 floats behind a row of it are read, whatever they hold. The residual may
-// be y itself.
+// column. z may be overwritten; up to 16 floats behind a row of it are read, whatever they hold. The residual
+// may be y itself.
 struct finish_job {
   float* z;
   ptrdiff_t z_stride;

@@ -11,6 +11,15 @@
 #if defined(__ARM_FP) && (__ARM_FP & 4) && !FOVEA_HAS_SYSTEM && \
     (!FOVEA_WITHOUT_ASSEMBLY || defined(__ARM_FEATURE_MVE))
 #define FOVEA_WITH_MCU_FLOATS 1
+// Four sums in s0 to s3, already floats, times `scale` times their own scales in s4 to s7.
+#define FOVEA_SCALE_FOUR            \
+  ".irp n, 4, 5, 6, 7\n"            \
+  "vmul.f32 s\\n, %[scale], s\\n\n" \
+  ".endr\n"                         \
+  "vmul.f32 s0, s0, s4\n"           \
+  "vmul.f32 s1, s1, s5\n"           \
+  "vmul.f32 s2, s2, s6\n"           \
+  "vmul.f32 s3, s3, s7\n"
 #else
 #define FOVEA_WITH_MCU_FLOATS 0
 #endif
@@ -123,14 +132,7 @@ FOVEA_INLINE void scale_row(const int32_t* __restrict sums, float row_scale, con
         "vldmia %[by]!, {s4-s7}\n"
         ".irp n, 0, 1, 2, 3\n"
         "vcvt.f32.s32 s\\n, s\\n\n"
-        ".endr\n"
-        ".irp n, 4, 5, 6, 7\n"
-        "vmul.f32 s\\n, %[scale], s\\n\n"
-        ".endr\n"
-        "vmul.f32 s0, s0, s4\n"
-        "vmul.f32 s1, s1, s5\n"
-        "vmul.f32 s2, s2, s6\n"
-        "vmul.f32 s3, s3, s7\n"
+        ".endr\n" FOVEA_SCALE_FOUR
         "vstmia %[to]!, {s0-s3}\n"
         "cmp %[to], %[end]\n"
         "bne 1b\n"

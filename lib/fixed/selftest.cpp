@@ -16,8 +16,8 @@ constexpr int32_t heads = 3, dim = 16, queries = 3, block = 64, keys = block + 1
 constexpr size_t q_bytes = heads * queries * dim, panel_bytes = 2 * block * dim, out_bytes = 3 * q_bytes,
                  all_bytes = q_bytes + 2 * panel_bytes + out_bytes;
 
-// What make_fixed_scale returns for scales of 4.5 / 127, and of 4.5 / 32767 for output of 16 bits, which shows
-// small changes of weights.
+// What make_fixed_scale returns for scales of 4.5 / 127, and of 4.5 / 32767 for output of 16 bits, which
+// shows small changes of weights.
 constexpr fovea_fixed_scale scale_of_words = {1991553379, 26, 0, 1082163458, 9, 0x3d112245u},
                             scale_of_bytes = {1991553379, 26, 0, 1073741824, 1, 0x3d112245u};
 

@@ -87,7 +87,7 @@ struct cortex_m_loops : isa_defaults {
           "s13", "s14", "s15", "s16", "s17", "s24", "s25", "s26", "s27", "s28", "s29", "s30", "s31");
     // clang-format on
   }
-  // The largest of `peak` and of numbers up to `end`, which is a multiple of four away, as by max; s moves on.
+  // The largest of `peak` and of numbers up to `end`, a multiple of four away, as by max; s moves on.
   static constexpr bool compares_fours = true;
   static FOVEA_INLINE float largest_of_fours(const float*& s, const float* end, float peak) {
     // clang-format off

@@ -1,5 +1,5 @@
-// Integer attention with AVX2: sixteen registers; 6 rows x 16 lanes of bytes or two deep take twelve, and so do
-// 6 rows x 8 lanes four deep in halves.
+// Integer attention with AVX2: sixteen registers; 6 rows x 16 lanes of bytes or two deep take twelve, and so
+// do 6 rows x 8 lanes four deep in halves.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_AVX2

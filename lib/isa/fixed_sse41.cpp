@@ -1,5 +1,5 @@
-// Integers with SSE4.1: sixteen registers; 5 rows x 8 lanes of bytes take ten, and so do 5 rows x 4 lanes four
-// deep in halves.
+// Integers with SSE4.1: sixteen registers; 5 rows x 8 lanes of bytes take ten, and so do 5 rows x 4 lanes
+// four deep in halves.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_FIXED_SSE41

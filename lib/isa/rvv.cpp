@@ -1,4 +1,5 @@
-// RISC-V with vectors: sixteen pairs of registers with four lanes each, a tile of 6 x 16 takes twelve of them.
+// RISC-V with vectors: sixteen pairs of registers with four lanes each, a tile of 6 x 16 takes twelve of
+// them.
 #include "common/build.hpp"
 
 #if FOVEA_WITH_RVV

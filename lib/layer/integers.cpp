@@ -74,7 +74,7 @@ bool quantize(int32_t place, const f32::float_rows& rows, int8_t* out, float* sc
 }
 
 // Which part of `largest` a scale is, in units of 2^-30. Rows of zeros, which any scale suits, may be above.
-// At most 2^30, so int32_t holds it. A conversion to int64_t links 1.6 KB of software doubles on a Cortex-M4F.
+// At most 2^30, so int32_t holds it. A conversion to int64_t links 1.6 KB of software doubles on a M4F.
 int64_t share_of(float scale, float largest) {
   return scale < largest ? static_cast<int32_t>(scale / largest * 0x1p30f) : int32_t{1} << 30;
 }

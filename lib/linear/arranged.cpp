@@ -24,8 +24,8 @@ struct arranged_rows {
 
 int32_t depth_of(const linear_plan& p) { return (p.in + 15) & -16; }
 
-// Columns from .. to-1 of rows from `row` on. Outputs that nothing joins are written to y, where an activation
-// changes them in place.
+// Columns from .. to-1 of rows from `row` on. Outputs that nothing joins are written to y, where an
+// activation changes them in place.
 void multiply_columns(const linear_plan& p, const arranged_rows& t, int32_t row, int32_t from, int32_t to,
                       activation last_step) {
   const int32_t shift = last_step == activation::times ? p.columns : 0; // from a column to its output

@@ -68,8 +68,8 @@ struct four_bits {
   unsigned char bytes[16];
 };
 
-// The first of the largest sizes. Sizes are compared as integers: of floats, clang 19 at -O3 makes a comparison
-// without the sign taken away (an fabs of a select that may be 0 is lost).
+// The first of the largest sizes. Sizes are compared as integers: of floats, clang 19 at -O3 makes a
+// comparison without the sign taken away (an fabs of a select that may be 0 is lost).
 float signed_largest(const float (&x)[group_depth]) {
   float largest = 0;
   uint32_t size = 0;

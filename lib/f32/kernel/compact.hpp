@@ -1,5 +1,5 @@
 // Attention row by row with all options: the kernel of microcontrollers, in little code and scratch. A row
-// goes over the spans that it sees, or over some pieces of the keys; row_of_blocks.hpp goes over their blocks.
+// goes over the spans that it sees, or over some pieces of the keys; row_of_blocks.hpp goes over blocks.
 #pragma once
 #include "f32/kernel.hpp"
 #include "f32/kernel/output.hpp"

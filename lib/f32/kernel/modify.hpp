@@ -62,8 +62,8 @@ FOVEA_INLINE row_bias mask_of_row(const plan& p, const row_place& at, int64_t fi
   return {0, 0, mask.bias ? mask.bias + start : nullptr, mask.shown ? mask.shown + start : nullptr, nullptr};
 }
 
-// The nearest float. Below 2^40 both parts are exact, so only their sum is rounded. A cast from int64_t links 0.5 KB
-// of libgcc on 32-bit cores.
+// The nearest float. Below 2^40 both parts are exact, so only their sum is rounded. A cast from int64_t links
+// 0.5 KB of libgcc on 32-bit cores.
 FOVEA_INLINE float float_of_distance(int64_t keys) {
   return static_cast<float>(static_cast<int32_t>(keys >> 16)) * 65536 +
          static_cast<float>(static_cast<int32_t>(keys & 65535));

@@ -1,8 +1,8 @@
-// Scores for three to eight queries from row-major K, with registers of sixteen lanes. A register of sums holds
-// a quarter for each of four queries, and in it a lane for each of four keys. Four rows of K are transposed
-// within quarters and stored. A load then broadcasts one column of four keys to all quarters, for one or two
-// sets of four queries. That takes half a shuffle per product, or a quarter; a register of sixteen keys takes
-// one. The chains are those of the tile: one for each key, over dim, ascending.
+// Scores for three to eight queries from row-major K, with registers of sixteen lanes. A register of sums
+// holds a quarter for each of four queries, and in it a lane for each of four keys. Four rows of K are
+// transposed within quarters and stored. A load then broadcasts one column of four keys to all quarters, for
+// one or two sets of four queries. That takes half a shuffle per product, or a quarter; a register of sixteen
+// keys takes one. The chains are those of the tile: one for each key, over dim, ascending.
 #pragma once
 #include "f32/kernel/scores_from_rows.hpp"
 

@@ -1,8 +1,8 @@
-// Scores for one to four queries from rows of K that are far apart, as with tokens of several heads. A step of
-// many rows would meet in few sets of the first cache and lose lines before all their columns are used. So one
-// group of keys after another is scored. The second half of its columns is added together with the first half
-// of the next group's, because one chain alone would wait for itself. The chains are those of the tile: one
-// for each key, over dim, ascending.
+// Scores for one to four queries from rows of K that are far apart, as with tokens of several heads. A step
+// of many rows would meet in few sets of the first cache and lose lines before all their columns are used. So
+// one group of keys after another is scored. The second half of its columns is added together with the first
+// half of the next group's, because one chain alone would wait for itself. The chains are those of the tile:
+// one for each key, over dim, ascending.
 #pragma once
 #include "f32/kernel/lines_of_rows.hpp"
 #include "f32/kernel/scores_from_rows.hpp"

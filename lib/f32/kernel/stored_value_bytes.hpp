@@ -99,8 +99,8 @@ uintptr_t read_after_values(const plan& p, const int8_t* first, int column) {
   return reinterpret_cast<uintptr_t>(first) + static_cast<uintptr_t>(next);
 }
 
-// Sums of columns from `column` on, a multiple of sixteen, over all keys that the rows see. One row prefetches
-// each panel while it reads the one before it.
+// Sums of columns from `column` on, a multiple of sixteen, over all keys that the rows see. One row
+// prefetches each panel while it reads the one before it.
 template <class Isa, class Shape, bool OnTop = false>
 FOVEA_INLINE void add_quads(const tile_job& job, const block& b, int32_t kv_head, int row, int column,
                             accumulator<Isa, Shape>& acc) {

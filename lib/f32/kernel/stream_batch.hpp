@@ -8,7 +8,8 @@
 namespace fovea::f32 {
 
 // Four panels of halves at once, or 64 columns. With sixteen lanes these are four chains, whose latency takes
-// as long as reading: so 128 columns go together, in registers that only AVX-512 has. More panels gain nothing.
+// as long as reading: so 128 columns go together, where the registers of AVX-512 hold them. More
+// panels gain nothing.
 using stream_shape = shape<1, 4>;
 using wide_stream_shape = shape<1, 8>;
 constexpr int stream_width = 16 * stream_shape::vectors;

@@ -1,4 +1,4 @@
-// AVX2: VPMADDWD of bytes widened to 16 bits, for weights of 15 bits. avx2_bytes.hpp has the products of bytes.
+// AVX2: VPMADDWD of bytes widened to 16 bits, for weights of 15 bits. avx2_bytes.hpp multiplies bytes.
 #pragma once
 #include <immintrin.h>
 

@@ -1,6 +1,6 @@
 // Keys by PMADDUBSW with registers of any width: four bytes deep, none is widened. It multiplies unsigned by
-// signed bytes: the sizes |q|, and the bytes k of keys, or ~k where q is negative. There |q| ~k = q k + q, which
-// the start of the sums makes up for. No pair saturates: |q| is at most 128, and ~k is -128 to 127 as k is.
+// signed bytes: the sizes |q|, and the bytes k of keys, or ~k where q is negative. There |q| ~k = q k + q,
+// which the start of the sums makes up for. No pair saturates: |q| is at most 128, and ~k is as small as k.
 #pragma once
 #include <immintrin.h>
 
@@ -13,8 +13,8 @@ namespace fovea::fixed {
 template <class Registers, int Slices = 1>
 struct byte_quads : Registers, lane_sums<Registers, Slices>, dot_defaults {
   using reg = typename Registers::reg;
-  // A chunk of four holds their sizes, then four bytes: -1 where q is negative, or 0. Elements of 32 bits hold
-  // each of both twice, because SSE loads eight bytes into all lanes by one instruction, but four by two.
+  // A chunk of four holds their sizes, then four bytes: -1 where q is negative, or 0. Elements of 32 bits
+  // hold each of both twice, because SSE loads eight bytes into all lanes by one instruction, four by two.
   using element = typename Registers::byte_element;
   using acc = reg;
   using piece = reg;
