@@ -1,4 +1,4 @@
-// Sums of a column with a lane for each of its lanes, in as many registers as that takes.
+// Sums of the lanes of a column, one lane each, in as many registers as that takes.
 #pragma once
 #include "fixed/tile.hpp"
 
